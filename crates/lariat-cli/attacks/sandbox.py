@@ -1,4 +1,5 @@
 """Attacks on the kernel sandbox and on its traces."""
+import ctypes
 import os
 import shutil
 import stat
@@ -100,3 +101,39 @@ def set_user_id_bits(kit):
     expect(scene.has("made"), "a sandboxed command makes other files")
     paths = [os.path.join(scene.work, name) for name in ("t", "u") if scene.has(name)]
     return not any(os.stat(path).st_mode & (stat.S_ISUID | stat.S_ISGID) for path in paths)
+
+
+def drop_capabilities():
+    """Root has capabilities that allow it to read the environment of every process. Fails without effect for other users."""
+    prctl, drop_from_bounding_set = ctypes.CDLL(None).prctl, 24
+    for capability in range(64):
+        prctl(drop_from_bounding_set, capability, 0, 0, 0)
+
+
+def environment_of(pid):
+    """What another process of the same user reads as the environment of a process."""
+    read = subprocess.run(["cat", f"/proc/{pid}/environ"], capture_output=True, preexec_fn=drop_capabilities)
+    return read.stdout
+
+
+@attack
+def keys_in_the_environment(kit):
+    """Another process of the user cannot read the keys in the program's environment."""
+    scene = Scene(kit)
+    name = scene.script([("bash", {"command": "touch began; sleep 30"})])
+    where = {"cwd": scene.work, "env": scene.environment(), "stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL,
+             "stderr": subprocess.DEVNULL, "preexec_fn": drop_capabilities}
+    plain = subprocess.Popen(["sleep", "30"], **where)
+    control = environment_of(plain.pid)
+    plain.kill()
+    plain.wait()
+    expect(b"MINE_KEY=" in control, "the environment of an ordinary program can be read")
+    process = subprocess.Popen([kit.program, "run", "--no-sandbox", "--mode", "bypass", f"SCRIPT={name} go"], **where)
+    deadline = time.monotonic() + 30
+    while not scene.has("began") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    read = environment_of(process.pid)
+    process.kill()
+    process.wait()
+    expect(scene.has("began"), "a command runs in bypass mode")
+    return read == b""

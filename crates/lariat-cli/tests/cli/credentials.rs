@@ -1,13 +1,23 @@
 //! Tests credentials that AWS's and Google's own tools would find, and the usual variables, with fake cloud services.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use lariat_proofs::server::{Script, Server, Turn, Wire};
 use serde_json::json;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::kit::{Home, RunResult};
+use crate::kit::{CONFIG, Home, RunResult};
+
+/// A private authority, and a certificate and key for this machine that it signed.
+const AUTHORITY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../lariat-model/tests/http/tls/authority.pem");
+const CERTIFICATE: &[u8] = include_bytes!("../../../lariat-model/tests/http/tls/server.pem");
+const KEY: &[u8] = include_bytes!("../../../lariat-model/tests/http/tls/server.key");
 
 /// A fake cloud service: responds by method and path, and records requests.
 struct FakeService {
@@ -247,11 +257,63 @@ async fn proxy_carries_every_request_that_leaves() {
         .with("http_proxy", &proxy.url)
         .with("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector.example:4318");
     home.write(
-        crate::kit::CONFIG,
+        CONFIG,
         "[providers.mine]\napi = \"openai-chat\"\nbase_url = \"http://models.example/v1\"\nkey_env = \"MINE_KEY\"\n",
     );
     let ran = tokio::task::spawn_blocking(move || home.run(&["run", "--no-sandbox", "hello"])).await.unwrap();
     assert_ne!(ran.code, Some(0), "the proxy responds with 404: {ran}");
     assert!(proxy.received("POST http://models.example/v1/chat/completions"));
     assert!(proxy.received("POST http://collector.example:4318/v1/"));
+}
+
+/// Accepts TLS connections, and forwards what they carry to a server. Returns its port.
+async fn tls_in_front_of(server: SocketAddr) -> u16 {
+    let builder = ServerConfig::builder_with_provider(Arc::new(default_provider()));
+    let builder = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+    let certificate = CertificateDer::from_pem_slice(CERTIFICATE).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(KEY).unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(builder.with_single_cert(vec![certificate], key).unwrap()));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let acceptor = acceptor.clone();
+            tokio::spawn(async move {
+                let Ok(mut client) = acceptor.accept(client).await else { return };
+                let Ok(mut server) = tokio::net::TcpStream::connect(server).await else { return };
+                let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+            });
+        }
+    });
+    port
+}
+
+/// A private authority is trusted only if the setting or the variable of Node names it.
+#[tokio::test(flavor = "multi_thread")]
+async fn setting_or_variable_adds_a_certificate_authority() {
+    let script = Script::answer(|_| Turn::new().text("Hello.").into()).unchecked();
+    let server = Server::start(script).await.unwrap();
+    let port = tls_in_front_of(server.address()).await;
+    let plain = format!("http://{}", server.address());
+    let base = server.base_url(Wire::AnthropicMessages).replace(&plain, &format!("https://127.0.0.1:{port}"));
+    let setting = format!("[network]\ncertificates = [\"{AUTHORITY}\"]\n");
+    for (variable, setting, is_trusted) in
+        [("", "", false), (AUTHORITY, "", true), ("", setting.as_str(), true)]
+    {
+        let home = Home::new()
+            .with("LARIAT_MODEL", "mine/m")
+            .with("LARIAT_RETRY__ATTEMPTS", "0")
+            .with("MINE_KEY", "k-0123456789");
+        let home = if variable.is_empty() { home } else { home.with("NODE_EXTRA_CA_CERTS", variable) };
+        home.write(
+            CONFIG,
+            &format!("{setting}[providers.mine]\napi = \"anthropic-messages\"\nbase_url = \"{base}\"\nkey_env = \"MINE_KEY\"\n"),
+        );
+        let before = server.requests().len();
+        let ran =
+            tokio::task::spawn_blocking(move || home.run(&["run", "--no-sandbox", "hello"])).await.unwrap();
+        let sent = server.requests().len() - before;
+        assert_eq!(ran.code == Some(0) && ran.out.contains("Hello."), is_trusted, "{ran}");
+        assert_eq!(sent > 0, is_trusted, "{ran}");
+    }
 }

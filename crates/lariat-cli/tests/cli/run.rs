@@ -255,6 +255,21 @@ async fn interrupt_ends_the_run_and_saves_the_session() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn session_of_another_process_is_busy_until_that_process_ends() {
+    let fixture = Fixture::new(silent_once()).await;
+    let child = fixture.spawn(&["run", "think hard"]);
+    wait_for("the request", || !fixture.requests().is_empty());
+    let refused = fixture.run(&["run", "-c", "me too"]).expect(6);
+    let cause = format!("the session is open elsewhere (process {})", child.id());
+    assert!(refused.stderr.contains(&cause), "{refused:?}");
+    assert_eq!(fixture.requests().len(), 1);
+    signal(&child, Signal::INT);
+    wait(child).expect(130);
+    let ran = fixture.run(&["run", "-c", "go on"]).expect(0);
+    assert_eq!(ran.stdout, "Here again.\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn sigterm_ends_the_run_after_closing_the_journal() {
     let fixture = Fixture::new(silent_once()).await;
     let child = fixture.spawn(&["run", "think hard", "--output", "stream-json"]);

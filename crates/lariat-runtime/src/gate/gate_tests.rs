@@ -195,6 +195,19 @@ fn approval_applies_for_its_scope() {
 }
 
 #[test]
+fn approval_does_not_override_an_ask_rule() {
+    let gate = gate(r#"{"permissions": {"ask": ["Bash(cargo test --all)"]}}"#);
+    let request = expect_approval(bash(&gate, "cargo test -p x"));
+    assert_eq!(request.remember.as_deref(), Some("Bash(cargo test *)"));
+    gate.answered(&request, &PermissionDecision::AllowSession);
+    assert_eq!(bash(&gate, "cargo test -p y"), Verdict::Allow);
+    let request = expect_approval(bash(&gate, "cargo test --all"));
+    assert_eq!(request.remember.as_deref(), None);
+    gate.answered(&request, &PermissionDecision::AllowSession);
+    expect_approval(bash(&gate, "cargo test --all"));
+}
+
+#[test]
 fn critical_commands_require_approval_in_every_mode_and_are_never_remembered() {
     let gate = gate(r#"{"permissions": {"allow": ["Bash"], "defaultMode": "bypassPermissions"}}"#);
     let request = expect_approval(bash(&gate, "rm -rf ~"));

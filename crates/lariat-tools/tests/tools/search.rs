@@ -127,15 +127,20 @@ async fn searches_large_and_utf16_files() {
 async fn searches_nothing_outside_the_workspace() {
     let fixture = rust_project();
     std::fs::write(fixture.base.join("outputs/secret"), "helper\n").unwrap();
+    std::fs::write(fixture.base.join("outputs/hidden.rs"), "pub fn hidden_away() {}\n").unwrap();
     std::os::unix::fs::symlink(fixture.base.join("outputs"), fixture.base.join("ws/way-out")).unwrap();
     for path in ["..", "way-out", "../outputs", "/etc", "way-out/secret"] {
         let error = fixture.error("search", json!({ "pattern": "helper", "path": path })).await;
         assert!(error.contains("outside the workspace"), "{path}: {error}");
         let error = fixture.error("glob", json!({ "pattern": "*", "path": path })).await;
         assert!(error.contains("outside the workspace"), "{path}: {error}");
+        let error = fixture.error("repo_map", json!({ "path": path })).await;
+        assert!(error.contains("outside the workspace"), "{path}: {error}");
     }
     assert!(!fixture.text("search", json!({ "pattern": "helper", "all": true })).await.contains("secret"));
     assert!(!fixture.text("glob", json!({ "pattern": "*", "all": true })).await.contains("way-out"));
+    let map = fixture.text("repo_map", json!({})).await;
+    assert!(map.contains("helper") && !map.contains("hidden_away"), "{map}");
 }
 
 #[tokio::test]

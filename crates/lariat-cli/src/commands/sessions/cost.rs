@@ -2,12 +2,13 @@
 //!
 //! A fork shares its first events with its parent, which paid for them, so only the fork's own spending is added.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lariat_core::archive::{ListQuery, SessionSummary};
 use lariat_core::clock::Clock as _;
 use lariat_core::event::Event;
-use lariat_core::id::SessionId;
+use lariat_core::id::{EventId, SessionId};
 use lariat_core::ledger::{Entry, Ledger, Source};
 use lariat_core::time::Timestamp;
 use lariat_core::usage::Usage;
@@ -63,7 +64,8 @@ pub(super) async fn cost(service: &LocalService, args: &CostArgs) -> CommandResu
 async fn one(service: &LocalService, id: &str, json: bool) -> CommandResult {
     let session = service.find(id).await?;
     let events = service.events(&session.session_id).await?;
-    let shared = shared(service, &session, &events).await;
+    // If the parent was deleted, its events count for the fork: nothing else shows them.
+    let shared = shared(service, &session, &events).await.unwrap_or_default();
     let session_id = session.session_id;
     let mut ledger = Ledger::default();
     events.iter().skip(shared).for_each(|event| ledger.apply(event));
@@ -93,23 +95,29 @@ async fn one(service: &LocalService, id: &str, json: bool) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// The number of events that a fork shares with its parent.
-async fn shared(service: &LocalService, session: &SessionSummary, events: &[Event]) -> usize {
-    let Some(parent) = &session.parent else { return 0 };
-    // If the parent was deleted, its events count for the fork: nothing else shows them.
-    let Ok(of_parent) = service.events(parent).await else { return 0 };
-    events.iter().zip(&of_parent).take_while(|(own, other)| own.id == other.id).count()
+/// The number of events that a fork shares with its parent; `None` if the parent cannot be read, because it was deleted.
+async fn shared(service: &LocalService, session: &SessionSummary, events: &[Event]) -> Option<usize> {
+    let Some(parent) = &session.parent else { return Some(0) };
+    let of_parent = service.events(parent).await.ok()?;
+    Some(events.iter().zip(&of_parent).take_while(|(own, other)| own.id == other.id).count())
 }
 
-/// What a session spent itself, without the history shared with its parent.
-async fn spent(service: &LocalService, session: &SessionSummary) -> Result<Usage, ServiceError> {
+/// What a session spent itself, without the history shared with its parent. The events of a deleted parent count for the first
+/// of its forks: `counted` has the events of the forks before this one.
+async fn spent(
+    service: &LocalService,
+    session: &SessionSummary,
+    counted: &mut BTreeSet<EventId>,
+) -> Result<Usage, ServiceError> {
     if session.parent.is_none() {
         return Ok(session.usage);
     }
     let events = service.events(&session.session_id).await?;
-    let shared = shared(service, session, &events).await;
     let mut own = SessionSummary::new(session.session_id.clone());
-    events.iter().skip(shared).for_each(|event| own.apply(event));
+    match shared(service, session, &events).await {
+        Some(count) => events.iter().skip(count).for_each(|event| own.apply(event)),
+        None => events.iter().filter(|event| counted.insert(event.id)).for_each(|event| own.apply(event)),
+    }
     Ok(own.usage)
 }
 
@@ -119,8 +127,9 @@ async fn many(service: &LocalService, days: u64, json: bool) -> CommandResult {
     let mut query = ListQuery::default();
     query.active_since = Some(Timestamp::from_millis(now.saturating_sub(u64::try_from(past).unwrap_or(now))));
     let mut sessions = service.archive().list(&query).await?;
+    let mut counted = BTreeSet::new();
     for session in &mut sessions {
-        session.usage = spent(service, session).await?;
+        session.usage = spent(service, session, &mut counted).await?;
     }
     let mut total = Usage::default();
     sessions.iter().for_each(|session| total += session.usage);

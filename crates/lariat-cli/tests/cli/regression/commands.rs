@@ -223,17 +223,17 @@ async fn limit_is_named_with_setting_and_flag() {
 /// The hint must contain the complete command to explain.
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_call_without_a_rule_is_explained_by_a_whole_command() {
-    let fixture = Fixture::new(running("rm -rf ~/x && echo \"it's\" > y")).await;
+    // No rule can be suggested for `sudo`.
+    let fixture = Fixture::new(running("sudo make x && echo \"it's\" > y")).await;
     let stderr_text = fixture.run(&["run", "go", "--mode", "default"]).expect(0).stderr;
     let hint = stderr_text
         .lines()
         .find(|line| line.starts_with("  hint: "))
         .unwrap_or_else(|| panic!("{stderr_text}"));
-    if let Some(command) = hint.split('`').nth(1) {
-        let words = Command::new("bash").args(["-c", &format!("printf '%s\\n' {command}")]).output().unwrap();
-        let words = String::from_utf8(words.stdout).unwrap();
-        assert_eq!(words.lines().count(), 5, "one word each for the shell: {words}");
-    }
+    let command = hint.split('`').nth(1).unwrap_or_else(|| panic!("{stderr_text}"));
+    let words = Command::new("bash").args(["-c", &format!("printf '%s\\n' {command}")]).output().unwrap();
+    let words = String::from_utf8(words.stdout).unwrap();
+    assert_eq!(words.lines().count(), 5, "one word each for the shell: {words}");
 }
 
 /// Configures a provider from the catalogue, so that requests have a price.
@@ -282,6 +282,23 @@ async fn forks_are_not_counted_twice_in_costs() {
     assert!(of_fork["total"]["cost"].is_null(), "the fork itself spent nothing: {of_fork}");
     fixture.run(&["sessions", "delete", session.as_str().unwrap(), "--yes"]).expect(0);
     assert_eq!(total(), before, "after the parent is deleted, its cost counts for the fork");
+}
+
+/// Of several forks of a deleted session, only one may count the shared history.
+#[tokio::test(flavor = "multi_thread")]
+async fn forks_of_a_deleted_session_count_its_cost_once() {
+    let fixture = Fixture::new(costly()).await;
+    assert!(priced(&fixture, &["run", "spend"]).status().unwrap().success());
+    let total = || fixture.run(&["sessions", "cost", "--json"]).expect(0).json()["total"].clone();
+    let before = total();
+    assert_eq!(before["output"], json!(1_000), "{before}");
+    let session = fixture.run(&["sessions", "list", "--json"]).expect(0).json()[0]["session_id"].clone();
+    let fork = || fixture.run(&["sessions", "fork", session.as_str().unwrap()]).expect(0).stdout;
+    let (first, _) = (fork(), fork());
+    fixture.run(&["sessions", "delete", session.as_str().unwrap(), "--yes"]).expect(0);
+    assert_eq!(total(), before);
+    assert!(priced(&fixture, &["run", "--resume", first.trim(), "more"]).status().unwrap().success());
+    assert_eq!(total()["output"], json!(2_000), "what the fork spends itself is added");
 }
 
 /// Without HOME, nothing may be written to the root of the file system.

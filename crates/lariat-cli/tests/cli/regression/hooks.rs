@@ -162,6 +162,39 @@ async fn hook_whose_script_changed_does_not_run() {
     }
 }
 
+/// Neither a file tool nor a sandboxed command changes a script that a hook runs.
+#[tokio::test(flavor = "multi_thread")]
+async fn hook_script_is_protected_from_tools_and_commands() {
+    const SCRIPT: &str = "#!/bin/sh\ntrue\n";
+    let edit = |path: &str| json!({ "path": path, "old_string": "true", "new_string": "false" });
+    let calls = vec![
+        ("read_file", json!({ "path": "tools/h.sh" })),
+        ("edit_file", edit("tools/h.sh")),
+        ("read_file", json!({ "path": "tools/other.sh" })),
+        ("edit_file", edit("tools/other.sh")),
+        // In a file, so that the permission check sees no name and the sandbox alone decides.
+        ("bash", json!({ "command": "bash change.sh" })),
+    ];
+    let fixture = calling(calls).await;
+    std::fs::create_dir_all(fixture.workspace().join("tools")).unwrap();
+    fixture.write("tools/h.sh", SCRIPT);
+    fixture.write("tools/other.sh", SCRIPT);
+    fixture.write(
+        "change.sh",
+        "echo changed > tools/h.sh; echo new > tools/new; mv -f tools/new tools/h.sh; rm -f tools/h.sh; echo made > tools/made\n",
+    );
+    // The hook never runs, so that its hash cannot refuse a tool call first.
+    project(&fixture, &hook("PreToolUse", "WebSearch", "sh tools/h.sh"));
+    fixture.run(&["trust", "--yes"]).expect(0);
+    let mut command = fixture.command(&["run", "change it", "--mode", "auto"]);
+    let output = command.env("LARIAT_SANDBOX__ENABLED", "true").output().unwrap();
+    let content = |name: &str| std::fs::read_to_string(fixture.workspace().join(name)).unwrap_or_default();
+    assert_eq!(content("tools/h.sh"), SCRIPT, "{output:?}");
+    // The control: other files of the same directory can be changed in both ways.
+    assert_eq!(content("tools/other.sh"), "#!/bin/sh\nfalse\n", "{output:?}");
+    assert_eq!(content("tools/made"), "made\n", "{output:?}");
+}
+
 /// A project's hook runs in the sandbox; only the user can change that.
 #[tokio::test(flavor = "multi_thread")]
 async fn project_hook_cannot_write_outside_the_workspace() {

@@ -10,7 +10,7 @@ use lariat_proofs::server::{Script, Turn};
 use serde_json::{Value, json};
 
 use crate::asking::shows;
-use crate::fixture::{Fixture, last_result, wait_for};
+use crate::fixture::{Fixture, last_result, silence, wait_for};
 
 /// A model that calls `bash` once and repeats its result.
 async fn calling(arguments: Value) -> Fixture {
@@ -407,4 +407,41 @@ async fn commands_run_in_read_only_directory() {
     let shown = said(command);
     assert!(!shown.contains("could not start") && !shown.contains("was not run"), "{shown}");
     assert!(shown.contains("mm") && shown.contains("b: "), "{shown}");
+}
+
+/// A program without capabilities: root has some that allow it to read the environment of every process.
+fn without_capabilities(program: &str) -> Command {
+    if !rustix::process::getuid().is_root() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set=-all", program]);
+    command
+}
+
+/// What another process of the same user reads as the environment of a process.
+fn environment_of(process: u32) -> String {
+    let read = without_capabilities("cat").arg(format!("/proc/{process}/environ")).output().unwrap();
+    String::from_utf8_lossy(&read.stdout).into_owned()
+}
+
+/// Other processes of the user must not read the keys in the environment of Lariat.
+#[tokio::test(flavor = "multi_thread")]
+async fn other_processes_cannot_read_the_environment() {
+    let fixture = Fixture::new(Script::answer(|_| silence())).await;
+    let run = fixture.command(&["run", "think hard"]);
+    let mut lariat = without_capabilities(env!("CARGO_BIN_EXE_lariat"));
+    lariat.args(run.get_args()).env_clear().current_dir(fixture.workspace());
+    lariat.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut lariat = lariat.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_for("the request", || !fixture.requests().is_empty());
+    let read = environment_of(lariat.id());
+    lariat.kill().unwrap();
+    lariat.wait().unwrap();
+    assert_eq!(read, "");
+    // The control: the environment of an ordinary program can be read.
+    let mut other = without_capabilities("sleep").arg("30").env("TEST_KEY", "sk-ant-test").spawn().unwrap();
+    wait_for("the environment", || environment_of(other.id()).contains("TEST_KEY=sk-ant-test"));
+    other.kill().unwrap();
+    other.wait().unwrap();
 }
