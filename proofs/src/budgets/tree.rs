@@ -21,11 +21,11 @@ use lariat_core::permission::AllowAll;
 use lariat_core::run::RunConfig;
 use lariat_core::tool::{AgentTool, ToolContext, ToolError, ToolResult};
 use lariat_core::usage::{Cost, Usage};
-use lariat_runtime::redact::Redactor;
 use lariat_runtime::budget::{BudgetPool, DailyBudget, MemorySpending, SharedBudget};
 use lariat_runtime::drive::{
     Journal, JournalConfig, MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet,
 };
+use lariat_runtime::redact::Redactor;
 use lariat_runtime::{AgentContext, AgentError, AgentLoopConfig, MemoryStore, agent_loop};
 use lariat_test::{Reply, ScriptedModel, SeededEntropy, SeededRandom, VirtualClock, block_on};
 use serde_json::{Value, json};

@@ -20,8 +20,8 @@ use lariat_core::permission::{PermissionDecision, PermissionRequest, Verdict};
 use lariat_core::run::RunConfig;
 use lariat_core::tool::{AgentTool, ToolEffects};
 use lariat_core::usage::Usage;
-use lariat_runtime::redact::Redactor;
 use lariat_runtime::drive::{MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
+use lariat_runtime::redact::Redactor;
 use lariat_test::{
     Act, Answer, FaultRates, FaultyStore, Ledger, LedgerTool, Reply, ScriptedApprover, ScriptedHooks,
     ScriptedModel, ScriptedPolicy, SeededEntropy, SeededRandom, VirtualClock,

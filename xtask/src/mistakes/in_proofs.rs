@@ -24,10 +24,11 @@ pub(crate) fn is_planted(arguments: &[String]) -> bool {
     arguments.iter().any(|word| word == FLAG)
 }
 
-/// Plants every mistake and builds the proofs: one build for all of them.
+/// Plants the mistakes that proofs must catch and builds the proofs: one build for all of them.
 pub(crate) fn build(workspace: &Workspace) -> Result<()> {
     let mistakes = all(workspace)?;
-    let mistakes: Vec<&Mistake> = mistakes.iter().filter(|mistake| mistake.is_switched()).collect();
+    let mistakes: Vec<&Mistake> =
+        mistakes.iter().filter(|mistake| mistake.is_switched() && mistake.proof.is_some()).collect();
     let copy = SourceCopy::new(workspace);
     copy.write(&mistakes)?;
     let binaries = NAMES.iter().flat_map(|name| ["--bin", name]);

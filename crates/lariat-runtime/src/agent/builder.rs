@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::redact::Redactor;
 use lariat_core::budget::BudgetLimits;
 use lariat_core::clock::{Clock, EntropySource};
 use lariat_core::config::{
@@ -22,7 +23,6 @@ use lariat_core::permission::{
 use lariat_core::run::RunConfig;
 use lariat_core::store::SessionStore;
 use lariat_core::tool::AgentTool;
-use crate::redact::Redactor;
 
 use super::approve_with::ApproveWith;
 use super::context::AgentLoopConfig;

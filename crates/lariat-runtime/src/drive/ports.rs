@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::redact::Redactor;
 use lariat_core::clock::{Clock, EntropySource};
 use lariat_core::context::{CompactionStrategy, ContextSource, ImageTokens};
 use lariat_core::hooks::{Hooks, InputFilter, LifecycleEventKind};
@@ -17,7 +18,6 @@ use lariat_core::run::{FallbackModel, RunConfig, ToolTraits};
 use lariat_core::time::Stamp;
 use lariat_core::tool::{Access, AgentTool, ToolDefinition, ToolEffects};
 use lariat_core::transcript::Window;
-use crate::redact::Redactor;
 
 use super::definitions;
 use crate::budget::SharedBudget;

@@ -5,12 +5,12 @@
 
 use std::borrow::Cow;
 
+use crate::redact::Redactor;
 use lariat_core::content::Content;
 use lariat_core::message::AgentMessage;
 use lariat_core::model::{PromptSection, ProviderError};
 use lariat_core::run::{FilterOutcome, Input, ModelSignal};
 use lariat_core::tool::{ToolError, ToolResult};
-use crate::redact::Redactor;
 
 /// Redacts an input of the state machine.
 pub(super) fn input(redactor: &Redactor, input: &mut Input) {

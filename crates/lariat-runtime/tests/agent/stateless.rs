@@ -10,10 +10,10 @@ use lariat_core::message::AgentMessage;
 use lariat_core::model::ModelConfig;
 use lariat_core::permission::AllowAll;
 use lariat_core::run::{RunConfig, StartError};
-use lariat_runtime::redact::Redactor;
 use lariat_runtime::drive::{
     Journal, JournalConfig, MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet,
 };
+use lariat_runtime::redact::Redactor;
 use lariat_runtime::system::SystemEntropy;
 use lariat_runtime::{
     AgentContext, AgentError, AgentLoopConfig, agent_loop, agent_loop_continue, agent_loop_recover,

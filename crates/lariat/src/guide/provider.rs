@@ -17,9 +17,9 @@
 //!
 //! - The loop treats a stream that ends without `Done` as broken and retries the request. A provider need not
 //!   tell a closed connection from any other failure.
-//! - The kind of a [`ProviderError`](crate::ProviderError) decides what the loop does: it retries network
+//! - The kind of a [`ProviderError`](crate::model::ProviderError) decides what the loop does: it retries network
 //!   errors and rate limits, compacts the conversation after an overflow, and ends the run if the provider
 //!   rejects the key.
 //! - Send each tool call complete, as `ToolCallEnd`. Chunks of it before that are only for observers.
-//! - [`StreamConfig`](crate::StreamConfig) contains everything to send: conversation, tools, system prompt
+//! - [`StreamConfig`](crate::model::StreamConfig) contains everything to send: conversation, tools, system prompt
 //!   and the schema of the answer.

@@ -18,7 +18,7 @@
 //! The loop relies on these guarantees:
 //!
 //! - A store acknowledges an append only when it is durable to the level that the
-//!   [`Ack`](crate::core::store::Ack) names.
+//!   [`Ack`](crate::store::Ack) names.
 //! - An append succeeds only at `expected_seq` (otherwise `Conflict`) and only for the last writer that
 //!   claimed the session (otherwise `Fenced`). This keeps two processes from writing one session.
 //! - A read returns acknowledged events unchanged and in order.

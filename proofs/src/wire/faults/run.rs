@@ -19,11 +19,11 @@ use lariat_core::permission::AllowAll;
 use lariat_core::run::RunConfig;
 use lariat_core::time::Timestamp;
 use lariat_core::tool::{AgentTool, ToolEffects};
-use lariat_runtime::redact::Redactor;
 use lariat_model::http::HttpProvider;
 use lariat_runtime::drive::{
     Journal, JournalConfig, MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet,
 };
+use lariat_runtime::redact::Redactor;
 use lariat_runtime::{AgentContext, AgentError, AgentLoopConfig, AgentOutput, MemoryStore, agent_loop};
 use lariat_test::tools::Execution;
 use lariat_test::{Act, EPOCH, Executor, Ledger, LedgerTool, SeededEntropy, VirtualClock};
