@@ -92,6 +92,59 @@ fn known_provider_at_another_url_keeps_its_prices() {
     assert!(model.cost.is_some());
 }
 
+/// A key of every provider, and one variable with an address.
+struct OneAddress(&'static str);
+
+impl Keys for OneAddress {
+    fn variable(&self, name: &str) -> Option<String> {
+        (name == self.0).then(|| "http://127.0.0.1:1/gateway".to_owned())
+    }
+
+    fn stored(&self, _: &str) -> Option<String> {
+        Some("key".to_owned())
+    }
+}
+
+#[test]
+fn each_address_variable_sets_the_url_of_its_provider() {
+    const TABLE: &[(&str, &str)] = &[
+        ("anthropic", "ANTHROPIC_BASE_URL"),
+        ("openai", "OPENAI_BASE_URL"),
+        ("openai", "OPENAI_API_BASE"),
+        ("google", "GOOGLE_GEMINI_BASE_URL"),
+        ("google", "GEMINI_BASE_URL"),
+        ("azure", "AZURE_OPENAI_ENDPOINT"),
+        ("azure", "AZURE_OPENAI_BASE_URL"),
+        ("amazon-bedrock", "AWS_ENDPOINT_URL_BEDROCK_RUNTIME"),
+        ("amazon-bedrock", "ANTHROPIC_BEDROCK_BASE_URL"),
+        ("google-vertex", "GOOGLE_VERTEX_BASE_URL"),
+        ("google-vertex", "ANTHROPIC_VERTEX_BASE_URL"),
+    ];
+    let settings = settings(json!({}));
+    let url = |provider: &str, variable: &'static str| {
+        let name = format!("{provider}/{}", known_provider(provider).unwrap().model);
+        Models::new(&settings, &OneAddress(variable)).find(&name).unwrap().base_url
+    };
+    for &(provider, variable) in TABLE {
+        assert_eq!(url(provider, variable), "http://127.0.0.1:1/gateway", "{variable}");
+        assert_ne!(url(provider, "LARIAT_OTHER_BASE_URL"), "http://127.0.0.1:1/gateway", "{provider}");
+    }
+    let listed: usize = KNOWN.iter().map(|known| known.addresses.len()).sum();
+    assert_eq!(listed, TABLE.len(), "every variable is in the table");
+}
+
+#[test]
+fn usual_address_variable_wins_over_the_other_and_the_setting_over_both() {
+    let keys = TestKeys(
+        &[("OPENAI_API_BASE", "http://other"), ("OPENAI_BASE_URL", "http://usual"), ("OPENAI_API_KEY", "k")],
+        &[],
+    );
+    let none = settings(json!({}));
+    assert_eq!(Models::new(&none, &keys).find("openai/gpt-5.5").unwrap().base_url, "http://usual");
+    let set = settings(json!({ "providers": { "openai": { "base_url": "http://set" } } }));
+    assert_eq!(Models::new(&set, &keys).find("openai/gpt-5.5").unwrap().base_url, "http://set");
+}
+
 #[test]
 fn local_server_needs_no_configuration() {
     let settings = settings(json!({}));

@@ -8,6 +8,7 @@
 )]
 
 mod patches;
+mod protected;
 mod tools;
 
 use std::path::{Path, PathBuf};
