@@ -349,11 +349,14 @@ impl<'a> RunWatcher<'a> {
             .take(5)
             .map(|rule| format!("--allow {}", text::shell_word(&display::line(rule))))
             .collect();
+        // The summary of most tools starts with their name.
+        let start = format!("{}: ", first.tool_name);
+        let call = first.summary.strip_prefix(&start).unwrap_or(&first.summary);
         let next = match allow.as_slice() {
             [] => format!(
                 "run in a terminal to approve {object}; `lariat permissions explain {} {}` shows why",
                 first.tool_name,
-                text::shell_word(&display::line(&first.summary))
+                text::shell_word(&display::line(call))
             ),
             allow => format!("allow {object} with {}", allow.join(" ")),
         };
