@@ -234,6 +234,7 @@ async fn refused_call_without_a_rule_is_explained_by_a_whole_command() {
     let words = Command::new("bash").args(["-c", &format!("printf '%s\\n' {command}")]).output().unwrap();
     let words = String::from_utf8(words.stdout).unwrap();
     assert_eq!(words.lines().count(), 5, "one word each for the shell: {words}");
+    assert!(words.lines().last().is_some_and(|last| last.starts_with("sudo make x")), "{words}");
 }
 
 /// Configures a provider from the catalogue, so that requests have a price.
