@@ -95,10 +95,10 @@ async fn one(service: &LocalService, id: &str, json: bool) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// The number of events that a fork shares with its parent; `None` if the parent cannot be read, because it was deleted.
+/// The number of events that a fork shares with its parent; `None` if the parent was deleted.
 async fn shared(service: &LocalService, session: &SessionSummary, events: &[Event]) -> Option<usize> {
     let Some(parent) = &session.parent else { return Some(0) };
-    let of_parent = service.events(parent).await.ok()?;
+    let of_parent = service.events(parent).await.ok().filter(|events| !events.is_empty())?;
     Some(events.iter().zip(&of_parent).take_while(|(own, other)| own.id == other.id).count())
 }
 
