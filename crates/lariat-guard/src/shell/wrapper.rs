@@ -41,7 +41,7 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("stdbuf", &["-i", "-o", "-e", "--input", "--output", "--error"], &[]),
     wrapper("command", &[], &["-p"]),
     wrapper("builtin", &[], &[]),
-    wrapper("exec", &["-a"], &["-c", "-l"]),
+    wrapper("exec", &[], &[]),
     wrapper("noglob", &[], &[]),
     wrapper("nocorrect", &[], &[]),
     Wrapper {
@@ -194,6 +194,10 @@ pub(super) fn wrapped_program(words: &[Word]) -> WrappedProgram {
         }
         if !sets.is_empty() && text.starts_with('-') {
             // For `env`, options end at the first variable, and this is a program; `sudo` accepts further options.
+            return WrappedProgram::Hidden;
+        }
+        if name == "exec" && text.starts_with('-') {
+            // For bash this is an option, for dash the program, even `--`.
             return WrappedProgram::Hidden;
         }
         if has_options && text == "--" {
