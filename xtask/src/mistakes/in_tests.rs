@@ -29,21 +29,26 @@ pub(crate) fn run(workspace: &Workspace, names: &[String]) -> Result<()> {
     wanted.sort_by_key(|mistake| !mistake.is_switched());
     let copy = SourceCopy::new(workspace);
     copy.write(&switched)?;
+    // A failure here shows the compiler's message, and which of the switched mistakes does not compile.
+    build(&copy).run(workspace)?;
     let mut controls = BTreeMap::new();
     let mut unnoticed = 0;
     for mistake in &wanted {
         for test in &mistake.tests {
             let passes = |line: CommandLine| line.succeeds_quietly(workspace);
-            let is_sound = *controls.entry(test).or_insert_with(|| passes(runs(&copy, test)));
+            let is_sound = match controls.get(test) {
+                Some(is_sound) => *is_sound,
+                None => *controls.entry(test).or_insert(passes(runs(&copy, test)?)),
+            };
             let outcome = if !is_sound {
                 "its tests fail without the mistake"
             } else if mistake.is_switched() {
-                judge(true, passes(runs(&copy, test).with_environment(SWITCH, &mistake.name)))
+                judge(true, passes(runs(&copy, test)?.with_environment(SWITCH, &mistake.name)))
             } else {
                 let together: Vec<&Mistake> = switched.iter().copied().chain([*mistake]).collect();
                 copy.write(&together)?;
-                let compiles = passes(copy.cargo("test --no-run --quiet").with_arguments(words(test).0));
-                let outcome = judge(compiles, compiles && passes(runs(&copy, test)));
+                let compiles = passes(build(&copy));
+                let outcome = judge(compiles, compiles && passes(runs(&copy, test)?));
                 copy.write(&switched)?;
                 outcome
             };
@@ -68,14 +73,52 @@ fn judge(compiles: bool, passes: bool) -> &'static str {
     }
 }
 
-/// The arguments of cargo and the names of the tests, which are separated by ` -- `.
-fn words(test: &str) -> (Vec<&str>, Vec<&str>) {
-    let (cargo, names) = test.split_once(" -- ").unwrap_or((test, ""));
-    (cargo.split_whitespace().collect(), names.split_whitespace().collect())
+/// Features of the one build that serves all tests: those of the checks that every change must pass.
+const BUILD: &str = "--workspace --features lariat-proofs/proofs,lariat/otlp --cargo-quiet";
+
+/// Selects tests of that build from a line such as `-p lariat-cli --test cli -- name name`.
+fn filter(test: &str) -> Result<String> {
+    let (target, names) = test.split_once(" -- ").unwrap_or((test, ""));
+    let target: Vec<&str> = target.split_whitespace().collect();
+    let target = match *target {
+        ["-p", package, "--lib"] => format!("package(={package}) & kind(lib)"),
+        ["-p", package, "--test" | "--bin", binary] => format!("package(={package}) & binary(={binary})"),
+        _ => bail!("`test {test}` does not name a package and `--lib`, `--test NAME` or `--bin NAME`"),
+    };
+    let names: Vec<String> = names.split_whitespace().map(|name| format!("test(~{name})")).collect();
+    Ok(if names.is_empty() { target } else { format!("{target} & ({})", names.join(" | ")) })
 }
 
-/// Builds and runs the tests.
-fn runs(copy: &SourceCopy<'_>, test: &str) -> CommandLine {
-    let (cargo, names) = words(test);
-    copy.cargo("test --quiet").with_arguments(cargo).with_arguments(["--"]).with_arguments(names)
+/// Builds all tests.
+fn build(copy: &SourceCopy<'_>) -> CommandLine {
+    copy.cargo("nextest run --no-run").with_arguments(BUILD.split(' '))
+}
+
+/// Builds and runs the selected tests.
+fn runs(copy: &SourceCopy<'_>, test: &str) -> Result<CommandLine> {
+    Ok(copy.cargo("nextest run").with_arguments(BUILD.split(' ')).with_arguments(["-E", &filter(test)?]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::filter;
+    use crate::mistakes::patch::all;
+    use crate::workspace::Workspace;
+
+    #[test]
+    fn selects_tests_of_one_binary() {
+        let expected = "package(=lariat-cli) & binary(=cli) & (test(~one) | test(~other))";
+        assert_eq!(filter("-p lariat-cli --test cli -- one other").unwrap(), expected);
+        assert_eq!(filter("-p lariat-core --lib").unwrap(), "package(=lariat-core) & kind(lib)");
+        assert!(filter("-p lariat-core").is_err());
+    }
+
+    #[test]
+    fn every_mistake_names_its_tests() {
+        for mistake in all(&Workspace::locate().unwrap()).unwrap() {
+            for test in &mistake.tests {
+                assert!(filter(test).is_ok(), "{}: {test}", mistake.name);
+            }
+        }
+    }
 }
