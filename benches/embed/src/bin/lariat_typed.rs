@@ -10,8 +10,8 @@ struct City {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let agent =
-        Agent::builder().model(ModelConfig::local(std::env::var("OPENAI_BASE_URL")?, "gpt")).build()?;
+    let model = ModelConfig::local(std::env::var("OPENAI_BASE_URL")?, "gpt");
+    let agent = Agent::builder().model(model).build()?;
     let city = agent.run_typed::<City>("What is the capital of France?").await?.value;
     println!("{} has {} inhabitants.", city.name, city.inhabitants);
     Ok(())
