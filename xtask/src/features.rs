@@ -14,6 +14,7 @@ const SETS: &[&str] = &[
     "typed",
     "models",
     "models,typed",
+    "tracing",
     "jsonl",
     "gate",
     "second-parser",

@@ -20,3 +20,5 @@ mod regression;
 mod requests;
 mod secrets;
 mod test_dirs;
+#[cfg(feature = "tracing")]
+mod tracing_spans;
