@@ -3,7 +3,7 @@
 use lariat::prelude::*;
 
 fn approved(call: &str) -> bool {
-    println!("deploy {call}?");
+    println!("approve {call}?");
     std::io::stdin().lines().next().is_some_and(|line| line.is_ok_and(|line| line == "y"))
 }
 

@@ -10,7 +10,7 @@ fn deploy(target: String) -> Result<String, rig::tool::ToolExecutionError> {
 }
 
 fn approved(call: &str) -> bool {
-    println!("deploy {call}?");
+    println!("approve {call}?");
     std::io::stdin().lines().next().is_some_and(|line| line.is_ok_and(|line| line == "y"))
 }
 

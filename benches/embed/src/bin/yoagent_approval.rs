@@ -28,7 +28,7 @@ impl AgentTool for Deploy {
 }
 
 fn approved(call: &str) -> bool {
-    println!("deploy {call}?");
+    println!("approve {call}?");
     std::io::stdin().lines().next().is_some_and(|line| line.is_ok_and(|line| line == "y"))
 }
 
