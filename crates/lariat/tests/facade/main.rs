@@ -20,5 +20,3 @@ mod regression;
 mod requests;
 mod secrets;
 mod test_dirs;
-#[cfg(feature = "tracing")]
-mod tracing_spans;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
-use lariat::prelude::*;
-use lariat::serde_json::json;
-use lariat::trace::TracingSpans;
+use lariat_runtime::trace::TracingSpans;
+use lariat_runtime::{Agent, FunctionTool};
 use lariat_test::{Reply, ScriptedModel};
+use serde_json::json;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
