@@ -10,7 +10,8 @@ use std::sync::{Mutex, PoisonError};
 
 use lariat_core::event::{AgentEvent, Event, LoopStart};
 use lariat_core::id::{LoopId, SessionId, ToolCallId};
-use tracing::{Id, Span};
+use tracing::Span;
+use tracing::span::Id;
 
 use super::genai;
 use super::spans::Spans;
@@ -101,7 +102,7 @@ impl Observer for TracingSpans {
 impl State {
     fn open(&mut self, session_id: &SessionId, loop_id: &LoopId, event: &AgentEvent) {
         match event {
-            AgentEvent::AgentStart(start) => self.open_run(session_id, loop_id, Some(start)),
+            AgentEvent::AgentStart(start) => self.open_run(session_id, loop_id, Some(&**start)),
             AgentEvent::LoopRecovered { .. } if !self.runs.contains_key(loop_id) => {
                 self.open_run(session_id, loop_id, None);
             }
@@ -157,7 +158,7 @@ impl OpenSpans {
             // `AgentEnd` closes it, after its tools.
             _ => return derived.attributes.iter().for_each(|attribute| record(&self.run, attribute)),
         };
-        for span in closing {
+        if let Some(span) = closing {
             derived.attributes.iter().for_each(|attribute| record(&span, attribute));
         }
     }

@@ -23,8 +23,8 @@ use serde_json::{Map, Value, json};
 use super::form::schema_of;
 
 type Outcome = Result<ToolResult, ToolError>;
-type Work = Result<BoxFuture<'static, Outcome>, ToolError>;
-type Body = Box<dyn Fn(Value, &[String], ToolContext) -> Work + Send + Sync>;
+type StartedCall = Result<BoxFuture<'static, Outcome>, ToolError>;
+type Body = Box<dyn Fn(Value, &[String], ToolContext) -> StartedCall + Send + Sync>;
 
 /// A tool made from an async function.
 ///

@@ -66,12 +66,3 @@ async fn named_tuple_reads_an_object_and_names_the_wrong_argument() {
     };
     assert!(text.starts_with("invalid argument `a`: "), "{text}");
 }
-
-#[test]
-fn names_must_match_the_elements_of_the_tuple() {
-    let add = || FunctionTool::pure("add", "d", |(a, b): (i64, i64)| Ok::<_, String>(a + b));
-    for tool in [add(), add().names(["a"]), add().names(["a", "b", "c"])] {
-        let error = crate::Agent::builder().tool(tool).build().unwrap_err();
-        assert_eq!(error, crate::BuildError::InvalidToolParameters("add".to_owned()));
-    }
-}
