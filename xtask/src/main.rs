@@ -20,6 +20,8 @@ mod deny;
 mod disk;
 mod dist;
 mod docs_links;
+mod embed;
+mod features;
 mod fuzz;
 mod kill_cli;
 mod layers;
@@ -75,6 +77,8 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Dist(arguments) => dist::run(&workspace, &arguments)?,
         Command::Docs => return build::docs().pass_through(&workspace),
         Command::DocsLinks => docs_links::run(&workspace)?,
+        Command::Embed(embed) => embed::run(&workspace, embed)?,
+        Command::Features => features::run(&workspace)?,
         Command::Words(paths) => words::run(&workspace, &paths)?,
         Command::Simulate(arguments) => {
             let line = simulate::command_line("simulate", &arguments);

@@ -8,6 +8,7 @@ use crate::bench::Bench;
 use crate::ci::Proofs;
 use crate::crates::Timing;
 use crate::deny::Scope;
+use crate::embed::Embed;
 use crate::fuzz::Fuzz;
 
 /// A group of commands in the help.
@@ -33,6 +34,11 @@ const CHECK: &[(&str, &str)] = &[
         "deny [--advisories]",
         "Check bans, licences and sources of dependencies; --advisories adds online advisories",
     ),
+    (
+        "embed [--beside]",
+        "Run three programs on Lariat and two peers and compare their length; --beside links others",
+    ),
+    ("features", "Check that the library compiles with each small set of features"),
     ("docs", "Build the API documentation with warnings as errors"),
     ("docs-links", "Check links and file references in *.md files"),
     ("words [PATH]...", "Check the wording of docs, comments, messages and names [paths starting with PATH]"),
@@ -117,6 +123,8 @@ pub(crate) enum Command {
     Dist(Vec<String>),
     Docs,
     DocsLinks,
+    Embed(Embed),
+    Features,
     Words(Vec<String>),
     Simulate(Vec<String>),
     Budgets(Vec<String>),
@@ -168,6 +176,11 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "core-deps" => no_arguments(name, rest, Command::CoreDeps)?,
         "dist" => Command::Dist(rest.to_vec()),
         "docs" => no_arguments(name, rest, Command::Docs)?,
+        "embed" => match flag(name, rest, "--beside")? {
+            Flag::Given => Command::Embed(Embed::Beside),
+            Flag::Absent => Command::Embed(Embed::Programs),
+        },
+        "features" => no_arguments(name, rest, Command::Features)?,
         "docs-links" => no_arguments(name, rest, Command::DocsLinks)?,
         "words" => Command::Words(rest.to_vec()),
         "simulate" => Command::Simulate(rest.to_vec()),

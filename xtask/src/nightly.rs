@@ -43,6 +43,8 @@ const SHARDS: &[(&str, &[&str])] = &[
     ("gate", &["injections", "injections --planted", "hostile-repos", "hostile-repos --planted", "attacks"]),
     ("programs", &["kill-cli", "sdk", "servers"]),
     ("mistakes", &["mistakes"]),
+    ("embed", &["embed", "embed --beside"]),
+    ("features", &["features"]),
     ("benches-1", &["bench machine", "bench gate", "bench runs"]),
     ("benches-2", &["bench store", "bench tools", "bench turn"]),
     ("benches-3", &["bench model", "bench decoders"]),

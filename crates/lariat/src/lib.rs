@@ -495,7 +495,13 @@
 //! | `tools` | the built-in tools, the sandbox and `gate`; Linux only |
 //! | `fetch` | the `fetch` tool |
 //! | `service` | everything that the command line uses |
+//! | `second-parser` | a second reader of scripts, so that rules can allow more than simple commands |
+//! | `tracing` | spans for `tracing` |
 //! | `otlp` | export to an OpenTelemetry collector |
+//!
+//! A program can link only one version of a native library. Two features link one: `sqlite` (SQLite) and `gate`
+//! (tree-sitter). Leave them out if your program links another version. `cargo xtask embed --beside` builds such
+//! programs with sqlx 0.8 and 0.9, diesel, rusqlite 0.37 and tree-sitter 0.25.
 //!
 //! [`ScriptedModel`]: https://github.com/lariat-dev/lariat/tree/main/crates/lariat-test
 

@@ -623,7 +623,7 @@ impl AgentBuilder {
     }
 }
 
-/// Checks the names of tools as providers do, before the first request. Of two tools with the same name, a
+/// Checks names and parameters of tools as providers do, before the first request. Of two tools with the same name, a
 /// model could reach only one.
 fn check_tools(tools: &[Arc<dyn AgentTool>]) -> Result<(), BuildError> {
     let mut seen = std::collections::BTreeSet::new();
@@ -635,6 +635,9 @@ fn check_tools(tools: &[Arc<dyn AgentTool>]) -> Result<(), BuildError> {
         }
         if !seen.insert(name) {
             return Err(BuildError::DuplicateTool(name.to_owned()));
+        }
+        if tool.parameters_schema().get("type").is_some_and(|kind| kind != "object") {
+            return Err(BuildError::InvalidToolParameters(name.to_owned()));
         }
     }
     Ok(())

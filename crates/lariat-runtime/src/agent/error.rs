@@ -146,6 +146,11 @@ pub enum BuildError {
     /// Providers reject a tool with this name.
     #[error("invalid tool name `{0}`; use 1 to 64 letters, digits, `_` and `-`")]
     InvalidToolName(String),
+    /// Providers reject a tool whose parameters are not an object.
+    #[error(
+        "the parameters of tool `{0}` are not an object; use a struct, or name the elements of a tuple with `.names(…)`"
+    )]
+    InvalidToolParameters(String),
     /// Money is limited and the price of a model is unknown, so the limit could not stop a run.
     #[error(
         "cost is limited, but the price of `{0}` is unknown; use a model of the catalogue, or set `ModelConfig::cost`"

@@ -3,9 +3,9 @@
 //! A run is an `invoke_agent` span, each attempt of a model call in it a `chat {model}` span, each tool that
 //! runs an `execute_tool {tool}` span; the run of a sub-agent is a child of the tool call that spawned it.
 //! The spans are derived from the events, not from `tracing`: observers receive events after they are
-//! durable, so a `tracing` span would have wrong times, and its fields would have to be known at compile
-//! time. Here, times are those of the events, and ids are derived from event ids, so that the same journal
-//! gives the same spans.
+//! durable, so the times of a `tracing` span are a little late. Here, times are those of the events, and ids are
+//! derived from event ids, so that the same journal gives the same spans. Programs that use `tracing` get the
+//! same fields from `TracingSpans`.
 //!
 //! Invariant: with [`Content::Off`], a span contains no text of a user, a model, a tool or a provider.
 

@@ -18,17 +18,19 @@ use lariat_core::tool::{AgentTool, ToolContext, ToolEffects, ToolError, ToolResu
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::form::schema_of;
 
 type Outcome = Result<ToolResult, ToolError>;
-type Body = Box<dyn Fn(Value, ToolContext) -> Result<BoxFuture<'static, Outcome>, ToolError> + Send + Sync>;
+type StartedCall = Result<BoxFuture<'static, Outcome>, ToolError>;
+type Body = Box<dyn Fn(Value, &[String], ToolContext) -> StartedCall + Send + Sync>;
 
 /// A tool made from an async function.
 ///
 /// - The type of the arguments gives the schema; its doc comments become descriptions. A tool without
-///   arguments takes `()`.
+///   arguments takes `()`. For a few arguments that need no description, a tuple is enough: see
+///   [`FunctionTool::names`].
 /// - A [`ToolResult`] is returned unchanged, a string as text, everything else as JSON.
 /// - Errors are reported to the model: a [`ToolError`] unchanged, everything else as a failure with its
 ///   message.
@@ -57,6 +59,8 @@ pub struct FunctionTool {
     parameters: Value,
     effects: ToolEffects,
     parallel_safe: Option<bool>,
+    /// Names of the elements, if the arguments are a tuple.
+    names: Vec<String>,
     body: Body,
 }
 
@@ -75,9 +79,9 @@ impl FunctionTool {
     {
         let schema = schema_of::<Arguments>();
         let takes_nothing = schema.get("type").is_some_and(|kind| kind == "null");
-        let body = move |params: Value, context: ToolContext| {
+        let body = move |params: Value, names: &[String], context: ToolContext| {
             let params = if takes_nothing { Value::Null } else { params };
-            let work = function(arguments(&params)?, context);
+            let work = function(arguments(params, names)?, context);
             Ok(Box::pin(async move { work.await.map_err(failure).and_then(result) }) as BoxFuture<'static, _>)
         };
         Self {
@@ -87,8 +91,31 @@ impl FunctionTool {
             parameters: if takes_nothing { json!({"type": "object", "properties": {}}) } else { schema },
             effects: ToolEffects::ALL,
             parallel_safe: None,
+            names: Vec::new(),
             body: Box::new(body),
         }
+    }
+
+    /// Creates a tool from a function that only computes. It has no effects, so it runs without approval, and
+    /// it is not async.
+    ///
+    /// ```
+    /// # use lariat_runtime::FunctionTool;
+    /// let add = FunctionTool::pure("add", "Adds two numbers.", |(a, b): (i64, i64)| Ok::<_, String>(a + b));
+    /// let add = add.names(["a", "b"]);
+    /// ```
+    pub fn pure<Arguments, Output, Error>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        function: impl Fn(Arguments) -> Result<Output, Error> + Send + Sync + 'static,
+    ) -> Self
+    where
+        Arguments: DeserializeOwned + JsonSchema,
+        Output: Serialize + Send + 'static,
+        Error: Display + Send + 'static,
+    {
+        let function = move |arguments, _| std::future::ready(function(arguments));
+        Self::new(name, description, function).effects(ToolEffects::NONE)
     }
 
     /// Like [`new`](Self::new), for a function that needs something of the program, such as a database pool:
@@ -122,6 +149,33 @@ impl FunctionTool {
     /// time.
     pub const fn effects(mut self, effects: ToolEffects) -> Self {
         self.effects = effects;
+        self
+    }
+
+    /// Names the arguments of a function that takes a tuple: one name for each element. An agent cannot be
+    /// built with a tool whose tuple has no names, or another number of them.
+    pub fn names<const N: usize>(mut self, names: [&str; N]) -> Self {
+        let elements = self.parameters.get("prefixItems").and_then(Value::as_array);
+        if let Some(elements) = elements.filter(|elements| elements.len() == N) {
+            let is_optional = |schema: &Value| {
+                schema
+                    .get("type")
+                    .and_then(Value::as_array)
+                    .is_some_and(|kinds| kinds.contains(&json!("null")))
+            };
+            let named = || names.iter().zip(elements);
+            let properties: Map<String, Value> =
+                named().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+            let required: Value =
+                named().filter(|(_, schema)| !is_optional(schema)).map(|(name, _)| *name).collect();
+            let mut parameters = json!({"type": "object", "properties": properties, "required": required});
+            let definitions = self.parameters.get("$defs").cloned();
+            parameters.as_object_mut().into_iter().for_each(|parameters| {
+                parameters.extend(definitions.clone().map(|schemas| ("$defs".to_owned(), schemas)));
+            });
+            self.parameters = parameters;
+            self.names = names.map(str::to_owned).to_vec();
+        }
         self
     }
 
@@ -164,7 +218,7 @@ impl AgentTool for FunctionTool {
     }
 
     fn execute<'a>(&'a self, params: Value, context: ToolContext) -> BoxFuture<'a, Outcome> {
-        match (self.body)(params, context) {
+        match (self.body)(params, &self.names, context) {
             Ok(work) => work,
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }
@@ -180,10 +234,18 @@ impl fmt::Debug for FunctionTool {
     }
 }
 
-fn arguments<A: DeserializeOwned>(params: &Value) -> Result<A, ToolError> {
-    serde_path_to_error::deserialize(params).map_err(|error| {
+/// Reads the arguments; `names` turn the object that the model sends into a tuple.
+fn arguments<A: DeserializeOwned>(params: Value, names: &[String]) -> Result<A, ToolError> {
+    let params = match names {
+        [] => params,
+        names => names.iter().map(|name| params.get(name).cloned().unwrap_or_default()).collect(),
+    };
+    serde_path_to_error::deserialize(&params).map_err(|error| {
         let path = error.path().to_string();
-        let message = match path.as_str() {
+        let element = names.iter().enumerate().find_map(|(index, name)| {
+            path.strip_prefix(&format!("[{index}]")).map(|rest| format!("{name}{rest}"))
+        });
+        let message = match element.as_deref().unwrap_or(&path) {
             "." => format!("invalid arguments: {}", error.inner()),
             path => format!("invalid argument `{path}`: {}", error.inner()),
         };

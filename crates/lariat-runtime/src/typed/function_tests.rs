@@ -48,3 +48,21 @@ fn undeclared_properties_have_the_strictest_defaults() {
     assert_eq!(tool().parameters_schema(), json!({"type": "object", "properties": {}}));
     assert_eq!(tool().parameters_schema().get("$schema"), None::<&Value>);
 }
+
+#[tokio::test]
+async fn named_tuple_reads_an_object_and_names_the_wrong_argument() {
+    let tool = FunctionTool::pure("t", "d", |(a, b): (i64, Option<i64>)| Ok::<_, String>(a + b.unwrap_or(1)));
+    let tool = tool.names(["a", "b"]);
+    let schema = tool.parameters_schema();
+    assert_eq!((&schema["type"], &schema["required"]), (&json!("object"), &json!(["a"])));
+    assert_eq!(schema["properties"]["a"]["type"], "integer");
+    assert_eq!((AgentTool::effects(&tool), tool.is_parallel_safe()), (ToolEffects::NONE, true));
+    for (arguments, sum) in [(json!({"a": 20, "b": 22}), "42"), (json!({"a": 1}), "2")] {
+        let result = tool.execute(arguments, context()).await.unwrap();
+        assert_eq!(result.content[0].as_text(), Some(sum));
+    }
+    let Err(ToolError::InvalidArgs(text)) = tool.execute(json!({"a": "x"}), context()).await else {
+        panic!("text is not a number")
+    };
+    assert!(text.starts_with("invalid argument `a`: "), "{text}");
+}

@@ -29,6 +29,8 @@ mod sessions;
 mod stateless;
 mod store_faults;
 mod traces;
+#[cfg(all(feature = "tracing", feature = "typed"))]
+mod tracing_spans;
 #[cfg(feature = "typed")]
 mod typed;
 mod writes;

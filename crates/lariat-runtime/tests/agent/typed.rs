@@ -6,8 +6,8 @@ use lariat_core::event::RunOutcome;
 use lariat_core::message::Origin;
 use lariat_core::model::ProviderError;
 use lariat_core::tool::{ToolContext, ToolEffects, ToolError};
-use lariat_runtime::{AgentError, FunctionTool, TypedError};
-use lariat_test::Reply;
+use lariat_runtime::{Agent, AgentError, BuildError, FunctionTool, TypedError};
+use lariat_test::{Reply, ScriptedModel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -175,4 +175,14 @@ async fn function_tool_reports_errors_to_the_model() {
         "wrong arguments never reach the function"
     );
     fixture.assert_valid();
+}
+
+#[test]
+fn names_must_match_the_elements_of_the_tuple() {
+    let add = || FunctionTool::pure("add", "Adds.", |(a, b): (i64, i64)| Ok::<_, String>(a + b));
+    let build = |tool| Agent::builder().model(ScriptedModel::new([Reply::text("3")])).tool(tool).build();
+    for tool in [add(), add().names(["a"]), add().names(["a", "b", "c"])] {
+        assert_eq!(build(tool).unwrap_err(), BuildError::InvalidToolParameters("add".to_owned()));
+    }
+    assert!(build(add().names(["a", "b"])).is_ok());
 }

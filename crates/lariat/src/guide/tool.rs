@@ -21,6 +21,9 @@
 //! - Declare what the tool does to the outside world with [`effects`](crate::FunctionTool::effects). A tool
 //!   that declares nothing is assumed to do everything and requires approval. A read-only tool runs without
 //!   approval and in parallel with others.
+//! - A function that only computes needs neither `async` nor a declaration: [`pure`](crate::FunctionTool::pure).
+//!   Arguments that need no description can be a tuple: `FunctionTool::pure("add", "Adds two numbers.",
+//!   |(a, b): (i64, i64)| Ok::<_, String>(a + b)).names(["a", "b"])`.
 //! - A long-running tool should watch [`ToolContext::cancel`](crate::ToolContext) and report its progress to
 //!   the user with [`progress`](crate::ToolContext::progress).
 //! - Put details for your program, which the model does not need, into the `details` of the

@@ -191,6 +191,7 @@ pub(crate) fn plan(
 }
 
 /// Whether a model id names a Claude model, at any provider.
+#[cfg_attr(not(feature = "bedrock"), expect(dead_code, reason = "only Bedrock uses it"))]
 pub(crate) fn is_claude(id: &str) -> bool {
     claude(id).is_some()
 }
