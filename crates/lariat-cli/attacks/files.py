@@ -142,6 +142,7 @@ def with_submodule(kit):
     """A repository with a submodule `lib`, whose configuration is in `.git/modules/lib`."""
     scene = committed(kit)
     other = os.path.join(scene.root, "other")
+    git(scene, "commit", "-q", "--allow-empty", "-m", "to go back from")
     subprocess.run(["git", "clone", "-q", scene.work, other], check=True, capture_output=True)
     git(scene, "-c", "protocol.file.allow=always", "submodule", "add", "-q", other, "lib")
     git(scene, "commit", "-q", "-m", "second")
@@ -151,20 +152,24 @@ def with_submodule(kit):
 @attack
 def submodule_configuration(kit):
     """Configuration of a submodule does not make git run programs without approval."""
-    monitor = "touch '{}/PWN'; false"
+    changes = {
+        "monitor": ("core.fsmonitor", "touch '{}/PWN'; false", "git status"),
+        "update": ("submodule.lib.update", "!touch '{}/PWN'; true", "git -C lib checkout -q HEAD~1; git submodule update"),
+    }
     commands = ("git status", "git diff", "cd lib && git status", "git -C lib status", "git submodule update")
     for trusted in (False, True):
-        scene = with_submodule(kit)
-        if trusted:
-            scene.trust()
-            expect("a.txt" in scene.bash("git status")[0], "git status runs in a trusted repository")
-        subprocess.run(["git", "-C", os.path.join(scene.work, "lib"), "config", "core.fsmonitor", monitor.format(scene.work)], check=True)
-        git(scene, "config", "submodule.lib.update", "!touch ../PWN; true")
-        expect(git_obeys(scene, "git status"), "git obeys the configuration of a submodule")
-        for command in commands:
-            scene.bash(command)
-        if scene.has("PWN"):
-            return False
+        for name, (key, program, control) in changes.items():
+            scene = with_submodule(kit)
+            if trusted:
+                scene.trust()
+                expect("a.txt" in scene.bash("git status")[0], "git status runs in a trusted repository")
+            folder = "lib" if name == "monitor" else "."
+            subprocess.run(["git", "-C", os.path.join(scene.work, folder), "config", key, program.format(scene.work)], check=True)
+            expect(git_obeys(scene, control), f"git obeys {key}")
+            for command in commands:
+                scene.bash(command)
+            if scene.has("PWN"):
+                return False
     return True
 
 
