@@ -1,7 +1,7 @@
 //! Compares programs that embed Lariat with the same programs on two peers, and builds programs that link Lariat
 //! beside crates with native libraries.
 //!
-//! Both live in `benches/embed`, outside of the workspace. Invariant: no program talks to anything but the scripted
+//! Both live in `benches/embed`, outside the workspace. Invariant: no program talks to anything but the scripted
 //! server on loopback, and none runs longer than [`PATIENCE`].
 
 use std::io::{Read, Write};
@@ -84,7 +84,7 @@ fn programs(workspace: &Workspace) -> Result<()> {
     }
 }
 
-/// A cargo command on a package outside of the workspace, which shares the target directory.
+/// A cargo command on a package outside the workspace, which shares the target directory.
 fn cargo(verb: &str, directory: &str, workspace: &Workspace) -> CommandLine {
     CommandLine::cargo(&format!("{verb} --locked --manifest-path {directory}/Cargo.toml"))
         .with_arguments(["--target-dir", workspace.target()])

@@ -73,7 +73,7 @@ async fn subscriber_sees_nested_spans_with_usage_and_without_contents() {
     let seen = Spans::default();
     let _guard = tracing::subscriber::set_default(seen.clone());
     let model = ScriptedModel::new([
-        Reply::tool_call("call-1", "add", json!({"a": 20, "b": 22})),
+        Reply::tool_call("call-1", "add", json!({"a": "secret argument"})),
         Reply::text("secret answer"),
     ]);
     let add =
@@ -109,5 +109,5 @@ async fn subscriber_sees_nested_spans_with_usage_and_without_contents() {
         (Some("\"add\""), Some("\"call-1\""))
     );
     let text = format!("{spans:?}");
-    assert!(!text.contains("secret") && !text.contains("42"), "{text}");
+    assert!(!text.contains("secret"), "{text}");
 }
