@@ -8,7 +8,7 @@ use http::HeaderMap;
 use http_body_util::BodyDataStream;
 use hyper::body::{Body, Incoming};
 
-use crate::client::cause;
+use crate::failure::cause;
 use crate::transport::{BodyStream, TransportError};
 
 /// Returns the body as a stream. Removes the headers that describe the compressed form, if it was compressed.

@@ -4,7 +4,6 @@
 //! hands it back unsent, because the server had closed an idle connection. Invariant: errors contain no address, because
 //! an address can hold the secrets of a proxy or a gateway; only the reason of an [`AddressCheck`] may name a host.
 
-use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -22,47 +21,17 @@ use lariat_core::BoxFuture;
 use percent_encoding::percent_decode_str;
 
 use crate::body;
+use crate::config::ClientConfig;
 #[cfg(feature = "http2")]
 use crate::connect;
-use crate::connect::{AddressCheck, Connector, UnreachableError};
+use crate::connect::{AddressCheck, Connector};
+use crate::failure::{UnreachableError, cause, causes};
 use crate::proxies::Proxies;
 use crate::tls::Tls;
 use crate::transport::{HttpResponse, Transport, TransportError};
 
 /// How long idle connections stay open: less than the minute after which load balancers silently drop them.
 const POOL_IDLE: Duration = Duration::from_secs(50);
-
-/// Proxies, certificates and timeouts of the client.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ClientConfig {
-    /// Proxy for all requests: `http://`, `https://` or `socks5://` (`socks5h://` lets the proxy resolve names). The
-    /// client does not read one from the environment.
-    pub proxy: Option<String>,
-    /// Proxy for `http://` addresses, where it differs from [`proxy`](Self::proxy).
-    pub http_proxy: Option<String>,
-    /// Hosts that bypass the proxy, comma-separated.
-    pub no_proxy: Option<String>,
-    /// Certificates (PEM) to trust in addition to the system's.
-    pub extra_certificates: Vec<Vec<u8>>,
-    /// Maximum time to establish a connection.
-    pub connect_timeout: Duration,
-    /// Value of the `user-agent` header.
-    pub user_agent: String,
-}
-
-impl Default for ClientConfig {
-    fn default() -> Self {
-        Self {
-            proxy: None,
-            http_proxy: None,
-            no_proxy: None,
-            extra_certificates: Vec::new(),
-            connect_timeout: Duration::from_secs(30),
-            user_agent: concat!("lariat/", env!("CARGO_PKG_VERSION")).to_owned(),
-        }
-    }
-}
 
 /// Creates its connection pool with the first request and shares it among all later ones.
 #[derive(Default)]
@@ -184,15 +153,6 @@ fn convert(error: &legacy::Error) -> TransportError {
         true => TransportError::Impossible(message),
         false => TransportError::Broken(message),
     }
-}
-
-fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |&error| error.source())
-}
-
-/// Returns the innermost error, because the outer ones only repeat that something failed.
-pub(crate) fn cause(error: &(dyn Error + 'static)) -> String {
-    causes(error).last().map(ToString::to_string).unwrap_or_default()
 }
 
 #[cfg(test)]

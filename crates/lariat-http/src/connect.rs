@@ -3,7 +3,6 @@
 //! Invariant: with an [`AddressCheck`], the client connects only to addresses that passed it, or to a configured proxy.
 //! The check sees the address that is connected to, whatever the text of the request's address was.
 
-use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,10 +23,9 @@ use lariat_core::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tower_service::Service;
 
+use crate::failure::{BoxError, UnreachableError};
 use crate::proxies::Proxies;
 use crate::tls::{Peer, Tls, is_http2};
-
-pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
 
 /// Time without traffic before the first probe of a connection. Probes detect a dead connection while a model thinks.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(30);
@@ -49,11 +47,6 @@ pub trait AddressCheck: Send + Sync {
     /// Returns the reason why the client must not connect there. It becomes part of the client's error.
     fn check(&self, host: &str, address: IpAddr) -> Result<(), String>;
 }
-
-/// A connection that a retry cannot make.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct UnreachableError(pub(crate) String);
 
 /// What a client needs to make connections. Clones share it.
 #[derive(Clone)]

@@ -8,7 +8,7 @@ use http::{HeaderValue, Uri};
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-use crate::client::ClientConfig;
+use crate::config::ClientConfig;
 use crate::transport::TransportError;
 
 /// What a user name or a password may contain and an address may not. A `%` stays, because it begins an encoded byte.

@@ -15,7 +15,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
-use crate::connect::{BoxError, UnreachableError};
+use crate::failure::{BoxError, UnreachableError};
 use crate::transport::TransportError;
 
 /// What a server may choose to speak, the preferred first.
