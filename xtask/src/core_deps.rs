@@ -24,6 +24,7 @@ const DENIED: &[&str] = &[
     "getrandom",
     "glommio",
     "hyper",
+    "hyper-util",
     "io-uring",
     "libc",
     "mio",

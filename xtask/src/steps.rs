@@ -9,7 +9,7 @@ use crate::ci::{Proofs, Step};
 use crate::command_line::CommandLine;
 use crate::deny::Scope;
 use crate::workspace::Workspace;
-use crate::{attacks, build, core_deps, deny, docs_links, layers, mistakes, sdk, servers, words};
+use crate::{attacks, build, core_deps, crates, deny, docs_links, layers, mistakes, sdk, servers, words};
 
 /// The short proofs: a name, and the program of the build with its arguments. They include planted mistakes
 /// that a proof plants itself.
@@ -81,6 +81,7 @@ pub(crate) fn steps(workspace: &Workspace, runner: Runner, proofs: Proofs) -> Ve
         Step::command("fmt", CommandLine::cargo("fmt --all --check")),
         Step::check("layers", layers::run),
         Step::check("core-deps", core_deps::run),
+        Step::check("crates", |workspace| crates::run(workspace, crates::Timing::Skip)),
         Step::check("docs-links", docs_links::run),
         Step::check("words", |workspace| words::run(workspace, &[])),
         Step::check("deny", |workspace| deny::run(workspace, Scope::Offline)),

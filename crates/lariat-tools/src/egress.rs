@@ -23,32 +23,13 @@ impl OutgoingHttp {
         self.proxy.is_some() || self.http_proxy.is_some()
     }
 
-    /// The host names of the proxies, which may be internal.
-    pub(crate) fn proxy_hosts(&self) -> impl Iterator<Item = String> {
-        let proxies = self.proxy.iter().chain(&self.http_proxy);
-        proxies.filter_map(|proxy| reqwest::Url::parse(proxy).ok()?.host_str().map(str::to_ascii_lowercase))
-    }
-
-    /// Applies the settings to a client builder.
-    pub(crate) fn apply(
-        &self,
-        mut builder: reqwest::ClientBuilder,
-    ) -> Result<reqwest::ClientBuilder, reqwest::Error> {
-        builder = builder.no_proxy();
-        let proxies = [
-            self.http_proxy.as_ref().map(reqwest::Proxy::http),
-            self.proxy.as_ref().map(reqwest::Proxy::all),
-        ];
-        for proxy in proxies.into_iter().flatten() {
-            let mut proxy = proxy?;
-            if let Some(hosts) = &self.no_proxy {
-                proxy = proxy.no_proxy(reqwest::NoProxy::from_string(hosts));
-            }
-            builder = builder.proxy(proxy);
-        }
-        for pem in &self.certificates {
-            builder = builder.tls_certs_merge(reqwest::Certificate::from_pem_bundle(pem)?);
-        }
-        Ok(builder)
+    /// The same settings for the HTTP client.
+    pub(crate) fn client_config(&self) -> lariat_http::ClientConfig {
+        let mut config = lariat_http::ClientConfig::default();
+        config.proxy = self.proxy.clone();
+        config.http_proxy = self.http_proxy.clone();
+        config.no_proxy = self.no_proxy.clone();
+        config.extra_certificates = self.certificates.clone();
+        config
     }
 }

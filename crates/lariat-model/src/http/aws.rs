@@ -27,7 +27,7 @@ use lariat_core::BoxFuture;
 use lariat_core::model::{ModelConfig, ProviderError};
 
 use super::credentials::{AwsKeys, CredentialSource, Secret};
-use super::transport::Transport;
+use lariat_http::Transport;
 
 /// Keys are renewed this long before they expire, so that they do not expire while a request is on its way.
 const RENEW_BEFORE: Duration = Duration::from_secs(300);

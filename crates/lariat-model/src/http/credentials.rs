@@ -11,7 +11,6 @@ use http::{HeaderName, Request, Uri};
 use lariat_core::BoxFuture;
 use lariat_core::model::{ApiKey, ModelConfig, ProviderError};
 use lariat_core::time::Timestamp;
-use url::Url;
 
 use super::redact::Redactor;
 #[cfg(feature = "bedrock")]
@@ -70,12 +69,23 @@ impl CredentialSource for AwsKeys {
     }
 }
 
-/// Removes user and password from an address. They are never sent, and the HTTP client would log them.
+/// Removes user and password from an address: the key goes into a header of its own. Encodes what a path or a query may
+/// not contain, for example a space in the name of a deployment.
 fn without_user(url: &str) -> Option<Uri> {
-    let mut url = Url::parse(url).ok().filter(Url::has_host)?;
-    url.set_username("").ok()?;
-    url.set_password(None).ok()?;
-    url.as_str().parse().ok()
+    let (scheme, rest) = url.trim().split_once("://")?;
+    let (authority, target) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    // Browsers read a backslash as a slash, so what precedes it would be the host for them.
+    let authority = Some(authority).filter(|authority| !authority.contains('\\'))?;
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let mut address = format!("{scheme}://{host}");
+    for byte in target.bytes() {
+        match byte {
+            b'!'..=b'~' if !b"\"<>\\^`{|}".contains(&byte) => address.push(char::from(byte)),
+            _ => address.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    let uri: Uri = address.parse().ok()?;
+    uri.host().is_some_and(|host| !host.is_empty()).then_some(uri)
 }
 
 /// Builds the HTTP request with its secret attached, and registers the secret with `redactor`.

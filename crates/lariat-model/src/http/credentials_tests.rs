@@ -93,10 +93,14 @@ fn removes_user_and_password_from_addresses() {
         ("https://host/a@b", "https://host/a@b"),
         ("https://host?a@b", "https://host/?a@b"),
         ("http://127.0.0.1:8/model/a%3Ab%2Fc", "http://127.0.0.1:8/model/a%3Ab%2Fc"),
+        ("https://host/my deployment/ü?q={1}#part", "https://host/my%20deployment/%C3%BC?q=%7B1%7D"),
+        ("https://me:word@[::1]:8/v1", "https://[::1]:8/v1"),
     ] {
         assert_eq!(without_user(address).unwrap(), left);
     }
-    for invalid in ["host", "data:,x", "https://", "host:80/v1"] {
+    for invalid in
+        ["host", "data:,x", "https://", "https:///v1", "host:80/v1", "https://no host/", "https://a\\@b/"]
+    {
         assert_eq!(without_user(invalid), None, "{invalid}");
     }
 }

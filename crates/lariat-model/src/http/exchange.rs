@@ -23,9 +23,9 @@ use super::credentials::attach;
 use super::deadlines::DeadlineTracker;
 use super::provider::HttpProvider;
 use super::redact::Redactor;
-use super::transport::{BodyStream, HttpResponse};
 use crate::protocol::Protocol;
 use crate::wire::{Decoder, Failure, ListedModel, OutgoingRequest};
+use lariat_http::{BodyStream, HttpResponse};
 
 /// Maximum number of bytes to read of a response that is not a stream.
 const ERROR_BODY_LIMIT: usize = 64 * 1024;

@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use http::Request;
 use http::header::CONTENT_TYPE;
 
-use super::transport::{Transport, TransportError};
+use lariat_http::{Transport, TransportError};
 
 /// A POST request with a JSON body.
 #[derive(Clone)]

@@ -12,9 +12,9 @@ use super::clock::TokioClock;
 use super::credentials::{ConfiguredKey, CredentialSource};
 use super::deadlines::Deadlines;
 use super::exchange;
-use super::transport::Transport;
 use crate::protocol::Protocol;
 use crate::wire::ListedModel;
+use lariat_http::Transport;
 
 /// Streams replies from a provider over HTTP. Cheap to clone.
 #[derive(Clone)]

@@ -7,6 +7,8 @@ mod bodies;
 #[cfg(test)]
 mod connections;
 #[cfg(test)]
+mod proxies;
+#[cfg(test)]
 mod raw_server;
 #[cfg(test)]
 mod routes;

@@ -16,7 +16,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::raw_server::{RawServer, ServerAction, answer, client, drain, post};
 
-const AUTHORITY: &[u8] = include_bytes!("tls/authority.pem");
+pub(super) const AUTHORITY: &[u8] = include_bytes!("tls/authority.pem");
 const CERTIFICATE: &[u8] = include_bytes!("tls/server.pem");
 const KEY: &[u8] = include_bytes!("tls/server.key");
 
@@ -72,15 +72,20 @@ async fn invalid_proxy_error_does_not_show_the_password() {
     assert!(!error.to_string().contains("a-password"), "{error}");
 }
 
-/// Starts a server that responds with the HTTP version of the request.
-async fn tls_server() -> u16 {
+/// TLS with the certificate of `localhost`.
+pub(super) fn tls_acceptor(protocols: &[&[u8]]) -> TlsAcceptor {
     let builder = ServerConfig::builder_with_provider(Arc::new(default_provider()));
     let builder = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
     let certificate = CertificateDer::from_pem_slice(CERTIFICATE).unwrap();
     let mut tls =
         builder.with_single_cert(vec![certificate], PrivateKeyDer::from_pem_slice(KEY).unwrap()).unwrap();
-    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    let acceptor = TlsAcceptor::from(Arc::new(tls));
+    tls.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+    TlsAcceptor::from(Arc::new(tls))
+}
+
+/// Starts a server that responds with the HTTP version of the request. It speaks HTTP/2 if it may.
+pub(super) async fn tls_server(protocols: &[&[u8]]) -> u16 {
+    let acceptor = tls_acceptor(protocols);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
@@ -88,31 +93,46 @@ async fn tls_server() -> u16 {
             let acceptor = acceptor.clone();
             tokio::spawn(async move {
                 let Ok(stream) = acceptor.accept(stream).await else { return };
+                let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
                 let service = service_fn(async |request: http::Request<hyper::body::Incoming>| {
                     let version = format!("{:?}", request.version());
                     Ok::<_, std::convert::Infallible>(http::Response::new(Full::new(Bytes::from(version))))
                 });
-                let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
-                let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+                let stream = TokioIo::new(stream);
+                if is_http2 {
+                    let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+                    let _ = builder.serve_connection(stream, service).await;
+                } else {
+                    let _ =
+                        hyper::server::conn::http1::Builder::new().serve_connection(stream, service).await;
+                }
             });
         }
     });
     port
 }
 
-#[tokio::test]
-async fn trusts_extra_authority_and_negotiates_http_2() {
-    let port = tls_server().await;
-    let mut config = ClientConfig::default();
+/// A client that trusts the authority of the tests.
+pub(super) fn trusting_client(mut config: ClientConfig) -> HttpClient {
     config.extra_certificates = vec![AUTHORITY.to_vec()];
-    let client = HttpClient::new(config);
-    let incoming = post(&client, &format!("https://localhost:{port}/")).await.unwrap();
-    assert_eq!(drain(incoming).await.0, b"HTTP/2.0");
+    HttpClient::new(config)
+}
+
+#[tokio::test]
+async fn trusts_extra_authority_and_negotiates_the_http_version() {
+    let cases: [(&[&[u8]], &[u8]); 3] =
+        [(&[b"h2", b"http/1.1"], b"HTTP/2.0"), (&[b"http/1.1"], b"HTTP/1.1"), (&[], b"HTTP/1.1")];
+    for (protocols, version) in cases {
+        let port = tls_server(protocols).await;
+        let client = trusting_client(ClientConfig::default());
+        let incoming = post(&client, &format!("https://localhost:{port}/")).await.unwrap();
+        assert_eq!(drain(incoming).await.0, version);
+    }
 }
 
 #[tokio::test]
 async fn untrusted_authority_cannot_be_retried() {
-    let port = tls_server().await;
+    let port = tls_server(&[b"h2"]).await;
     let error = post(&client(), &format!("https://localhost:{port}/")).await.unwrap_err();
     assert!(matches!(&error, TransportError::Impossible(words) if words.contains("certificate")), "{error}");
 }

@@ -90,7 +90,7 @@ pub const KEYS: &[Key] = &[
     own!(providers.*.input_price, "The price of a million input tokens of the provider's models, in US dollars.").such_as("0.50"),
     own!(providers.*.output_price, "The price of a million output tokens of the provider's models, in US dollars.").such_as("2.00"),
     own!(auth.store, "Where `lariat auth login` stores keys: the system keyring, a private file, or `auto` (the file if there is no keyring).").restricting(),
-    own!(network.certificates, "PEM files with additional certificates to trust for all connections.").such_as("[\"/path/to/ca.pem\"]"),
+    own!(network.certificates, "PEM files with additional certificates to trust for HTTP connections, except those of Google's own credentials.").such_as("[\"/path/to/ca.pem\"]"),
     own!(store.path, "Path of the session database.").such_as("\"/path/to/sessions.db\""),
     own!(trace.file, "Write every event to this file, one JSON line each.").such_as("\"/path/to/trace.jsonl\""),
     own!(telemetry.endpoint, "Send traces and metrics to this OTLP/HTTP collector [default: `OTEL_EXPORTER_OTLP_ENDPOINT`].").such_as("\"http://127.0.0.1:4318\""),

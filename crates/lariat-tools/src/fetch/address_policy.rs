@@ -1,16 +1,16 @@
 //! Decides which addresses `fetch` may connect to.
 //!
-//! Names are resolved here, and the client only gets addresses that pass the check, so it connects to exactly what was
-//! checked. An address in the URL is checked as it is. With a proxy, the proxy resolves names: a name that resolves to
+//! The client asks about every address before it connects to it, whether it resolved a name or the URL contains the
+//! address, so it connects to exactly what was checked. With a proxy, the proxy resolves names: a name that resolves to
 //! an internal address here is denied, and a name that only the proxy can resolve is left to the proxy.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use lariat_core::tool::ToolError;
 use lariat_host::sandbox::is_internal;
-use reqwest::Url;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use lariat_http::AddressCheck;
+use url::Url;
 
 use crate::OutgoingHttp;
 
@@ -19,8 +19,6 @@ use crate::OutgoingHttp;
 pub(super) struct AddressPolicy {
     /// Hosts that may be reached although they are internal.
     internal: Arc<[String]>,
-    /// Hosts of proxies: connected to, but never fetched from.
-    proxies: Arc<[String]>,
     is_proxied: bool,
 }
 
@@ -28,7 +26,6 @@ impl AddressPolicy {
     pub(super) fn new(internal: &[String], egress: &OutgoingHttp) -> Self {
         Self {
             internal: internal.iter().map(|host| host.to_ascii_lowercase()).collect(),
-            proxies: egress.proxy_hosts().collect(),
             is_proxied: egress.has_proxy(),
         }
     }
@@ -63,21 +60,12 @@ impl AddressPolicy {
     }
 }
 
-impl Resolve for AddressPolicy {
-    fn resolve(&self, name: Name) -> Resolving {
-        let policy = self.clone();
-        Box::pin(async move {
-            let host = name.as_str().to_owned();
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((host.as_str(), 0)).await?.collect();
-            let known = policy.is_known(&host) || policy.proxies.contains(&host.to_ascii_lowercase());
-            let admitted: Vec<_> =
-                found.into_iter().filter(|address| known || !is_internal(address.ip())).collect();
-            if admitted.is_empty() {
-                return Err(denial(&host).into());
-            }
-            let addresses: Addrs = Box::new(admitted.into_iter());
-            Ok(addresses)
-        })
+impl AddressCheck for AddressPolicy {
+    fn check(&self, host: &str, address: IpAddr) -> Result<(), String> {
+        match is_internal(address) && !self.is_known(host) {
+            true => Err(denial(host)),
+            false => Ok(()),
+        }
     }
 }
 

@@ -10,14 +10,19 @@
 mod address_policy;
 mod readable;
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use futures_util::StreamExt;
+use http::header::{ACCEPT, CONTENT_TYPE, LOCATION};
+use http::{Request, StatusCode, Uri};
 use lariat_core::BoxFuture;
 use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
-use reqwest::{Client, Response, Url};
+use lariat_http::{HttpClient, HttpResponse, Transport};
 use serde::Deserialize;
 use serde_json::json;
+use url::Url;
 
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
@@ -82,14 +87,9 @@ async fn fetch(
 ) -> Result<ToolResult, ToolError> {
     let egress = bench.egress();
     let policy = AddressPolicy::new(bench.internal_hosts(), egress);
-    let builder = Client::builder()
-        .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(CONNECT)
-        .user_agent(concat!("lariat/", env!("CARGO_PKG_VERSION")))
-        .dns_resolver(policy.clone());
-    let client = egress.apply(builder).and_then(reqwest::ClientBuilder::build);
-    let client =
-        client.map_err(|error| ToolError::Failed(format!("Could not create the HTTP client: {error}.")))?;
+    let mut config = egress.client_config();
+    config.connect_timeout = CONNECT;
+    let client = HttpClient::new(config).with_address_check(Arc::new(policy.clone()));
     let mut url = Url::parse(arguments.url.trim()).map_err(|error| {
         ToolError::InvalidArgs(format!(
             "`url` is not a valid address: {error}. Example: `https://example.org/page`."
@@ -98,17 +98,14 @@ async fn fetch(
     for _ in 0..=MAX_REDIRECTS {
         policy.admit(&url).await?;
         context.progress(format!("Fetching {url}"));
-        let answer = client.get(url.clone()).header(ACCEPT, ACCEPTED).send().await;
-        let answer = answer.map_err(|error| failed(&url, &error))?;
-        if !answer.status().is_redirection() {
+        let answer = client.send(request(&url)?).await.map_err(|error| failed(&url, &error))?;
+        if !(300..400).contains(&answer.status) {
             return respond(bench, arguments, &url, answer).await;
         }
-        let target = answer.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+        let target = answer.headers.get(LOCATION).and_then(|value| value.to_str().ok());
         let next = target.and_then(|target| url.join(target).ok()).ok_or_else(|| {
-            ToolError::Failed(format!(
-                "`{url}` responded with {} but without a valid `Location`.",
-                answer.status()
-            ))
+            let status = named(answer.status);
+            ToolError::Failed(format!("`{url}` responded with {status} but without a valid `Location`."))
         })?;
         if next.host_str() != url.host_str() {
             return Err(ToolError::Failed(format!(
@@ -120,18 +117,34 @@ async fn fetch(
     Err(ToolError::Failed(format!("More than {MAX_REDIRECTS} redirects; the last led to `{url}`.")))
 }
 
+/// Builds the request. The policy checked the host that `url` names, so the client must read the same one.
+fn request(url: &Url) -> Result<Request<Bytes>, ToolError> {
+    let uri = url.as_str().parse::<Uri>().map_err(|error| failed(url, &error))?;
+    if uri.host() != url.host_str() {
+        return Err(failed(url, &"the host is ambiguous"));
+    }
+    let request = Request::get(uri).header(ACCEPT, ACCEPTED).body(Bytes::new());
+    request.map_err(|error| failed(url, &error))
+}
+
+/// A status with its name, like `302 Found`.
+fn named(status: u16) -> String {
+    StatusCode::from_u16(status).map_or_else(|_| status.to_string(), |status| status.to_string())
+}
+
 async fn respond(
     bench: &Workbench,
     arguments: &Arguments,
     url: &Url,
-    mut answer: Response,
+    mut answer: HttpResponse,
 ) -> Result<ToolResult, ToolError> {
-    let status = answer.status();
-    let kind = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let status = answer.status;
+    let kind = answer.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let kind = kind.unwrap_or("text/plain").to_ascii_lowercase();
     let mut body = Vec::new();
     let mut cut = false;
-    while let Some(chunk) = answer.chunk().await.map_err(|error| failed(url, &error))? {
+    while let Some(chunk) = answer.body.next().await {
+        let chunk = chunk.map_err(|error| failed(url, &error))?;
         let room = MAX_BYTES - body.len();
         body.extend_from_slice(chunk.get(..room.min(chunk.len())).unwrap_or_default());
         if chunk.len() > room {
@@ -151,7 +164,7 @@ async fn respond(
         ))
     })?;
     let mut id = None;
-    let mut shown = format!("{url} ({}, {kind})\n\n", status.as_u16());
+    let mut shown = format!("{url} ({status}, {kind})\n\n");
     if text.len() > output::LIMIT {
         let kept = bench.outputs().keep(text.as_bytes());
         let how = format!("Use `recall` with `id` `{kept}` to read it");
@@ -163,24 +176,13 @@ async fn respond(
     if cut {
         shown.push_str(&format!("\n[The server sent more than {MAX_BYTES} bytes; the rest was not read.]\n"));
     }
-    if !status.is_success() {
+    if !(200..300).contains(&status) {
         return Err(ToolError::Failed(format!("The server responded with an error. {shown}")));
     }
-    let details = json!({ "url": url.as_str(), "status": status.as_u16(), "bytes": bytes, "output_id": id });
+    let details = json!({ "url": url.as_str(), "status": status, "bytes": bytes, "output_id": id });
     Ok(ToolResult::text(shown).with_details(details))
 }
 
-/// The error with all its causes, because the innermost one says most.
-fn failed(url: &Url, error: &reqwest::Error) -> ToolError {
-    let mut text = format!("Could not fetch `{url}`");
-    let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
-    if cause.is_none() {
-        text.push_str(&format!(": {error}"));
-    }
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text.push('.');
-    ToolError::Failed(text)
+fn failed(url: &Url, error: &dyn std::fmt::Display) -> ToolError {
+    ToolError::Failed(format!("Could not fetch `{url}`: {error}."))
 }

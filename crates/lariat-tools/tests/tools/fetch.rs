@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lariat_tools::Workbench;
+use lariat_tools::{OutgoingHttp, Workbench};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -22,7 +22,9 @@ async fn server() -> (u16, Arc<AtomicUsize>) {
             let mut buffer = vec![0; 8_192];
             let read = stream.read(&mut buffer).await.unwrap_or_default();
             let request = String::from_utf8_lossy(&buffer[..read]).into_owned();
-            let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+            let path = request.split(' ').nth(1).unwrap_or_default();
+            // A proxy gets the whole address.
+            let path = path.strip_prefix("http://page.invalid").unwrap_or(path).to_owned();
             let _ = stream.write_all(&answer(&path, port)).await;
             if path == "/hangs" {
                 tokio::time::sleep(std::time::Duration::from_secs(60)).await;
@@ -120,4 +122,24 @@ async fn denies_internal_addresses_by_number_and_name() {
     for url in ["file:///etc/passwd", "ftp://example.org/", "http://user:word@example.org/", "no address"] {
         assert!(!fixture.error("fetch", json!({ "url": url })).await.is_empty());
     }
+}
+
+#[tokio::test]
+async fn uses_an_internal_proxy_but_asks_it_for_no_internal_address() {
+    let (port, asked) = server().await;
+    let mut egress = OutgoingHttp::default();
+    egress.proxy = Some(format!("http://127.0.0.1:{port}"));
+    egress.no_proxy = Some("localhost".to_owned());
+    let strict = Fixture::with(|bench: Workbench| bench.with_egress(egress));
+    let text = strict.text("fetch", json!({ "url": "http://page.invalid/moved" })).await;
+    assert_eq!(text, "http://page.invalid/page (200, text/html)\n\n# Hello\n\nthere");
+    assert_eq!(asked.load(Ordering::Relaxed), 2);
+    // The proxy itself, by its address and past `no_proxy`, and another address of this machine.
+    for host in
+        [format!("127.0.0.1:{port}"), format!("localhost:{port}"), "127.0.0.2".to_owned(), "[::1]".to_owned()]
+    {
+        let error = strict.error("fetch", json!({ "url": format!("http://{host}/page") })).await;
+        assert!(error.contains("internal network"), "{host}: {error}");
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), 2);
 }

@@ -1,8 +1,8 @@
 //! Builds Bedrock's addresses and finds the region to sign for.
 
+use http::Uri;
 use lariat_core::model::ModelConfig;
 use serde_json::Value;
-use url::Url;
 
 use crate::wire::Auth;
 
@@ -21,8 +21,9 @@ pub(super) fn region(model: &ModelConfig) -> String {
 
 /// Parses the region from an address like `https://bedrock-runtime.eu-west-1.amazonaws.com`.
 fn region_of(url: &str) -> Option<String> {
-    let url = Url::parse(url).ok()?;
-    let (before, _) = url.host_str()?.split_once(".amazonaws.com")?;
+    let url: Uri = url.parse().ok()?;
+    let host = url.host()?.to_ascii_lowercase();
+    let (before, _) = host.split_once(".amazonaws.com")?;
     // `bedrock-runtime.REGION`, `bedrock-runtime-fips.REGION`, `vpce-1.bedrock-runtime.REGION.vpce`.
     before.split('.').skip_while(|label| !label.starts_with(RUNTIME)).nth(1).map(str::to_owned)
 }
