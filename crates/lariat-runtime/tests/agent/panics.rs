@@ -138,7 +138,7 @@ async fn panicking_error_hook_does_not_change_the_error() {
     let fixture = Fixture::new([Reply::error(ProviderError::Auth("wrong key".into()))]);
     let agent = fixture.agent().hooks(PanickingHooks("on_error")).build().unwrap();
     let error = agent.run("go").await.unwrap_err();
-    assert!(error.to_string().contains("wrong key"), "{error}");
+    assert!(error.failure().is_some_and(|failure| failure.error.contains("wrong key")), "{error}");
     assert_eq!(kinds(&fixture.journal(&agent.session_id()).await).last().unwrap(), "AgentEnd");
 }
 

@@ -127,8 +127,11 @@ async fn unavailable_store_is_retried_with_growing_delays_for_ten_minutes() {
     assert!(matches!(agent.run("go").await, Err(AgentError::Drive(_))));
     let attempts = attempts.lock().unwrap().clone();
     let waits: Vec<u128> = attempts.windows(2).map(|pair| pair[1].since(pair[0]).as_millis()).collect();
-    assert_eq!(waits[..8], [50, 100, 200, 400, 800, 1_600, 2_000, 2_000]);
-    assert!(waits[8..].iter().all(|wait| *wait == 2_000), "{waits:?}");
+    let growing = [50, 100, 200, 400, 800, 1_600].into_iter().chain(std::iter::repeat(2_000));
+    for (wait, expected) in waits.iter().zip(growing) {
+        // Timers of tokio are up to a millisecond late.
+        assert!((expected..=expected + 2).contains(wait), "{waits:?}");
+    }
     let total = attempts.last().unwrap().since(attempts[0]);
     assert!(total >= Duration::from_secs(600) && total <= Duration::from_secs(602), "{total:?}");
 }
