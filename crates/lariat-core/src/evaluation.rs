@@ -1,6 +1,6 @@
 //! The contract for choosing among loops that ran in parallel from one context.
 //!
-//! The runtime has the strategies. A wrong number of outcomes is a typed error, never a panic.
+//! No strategy exists yet. A wrong number of outcomes is a typed error, never a panic.
 
 use crate::BoxFuture;
 use crate::cancel::CancellationToken;
@@ -81,3 +81,7 @@ pub trait EvaluationStrategy: Send + Sync {
         cancel: CancellationToken,
     ) -> BoxFuture<'a, Result<(EvaluationDecision, Usage), EvaluationError>>;
 }
+
+#[cfg(test)]
+#[path = "evaluation_tests.rs"]
+mod tests;

@@ -188,4 +188,13 @@ mod tests {
         assert!(!shown.contains("secret"), "{shown}");
         assert!(shown.contains("https://host/v1") && shown.contains("x-token"), "{shown}");
     }
+
+    #[test]
+    fn key_is_never_serialised() {
+        let model = ModelConfig::new("openai-chat", "m").with_api_key("sk-secret");
+        let json = serde_json::to_string(&model).unwrap();
+        assert!(!json.contains("sk-secret") && json.contains("openai-chat"), "{json}");
+        let read: ModelConfig = serde_json::from_str(&json).unwrap();
+        assert_eq!((read.id.as_str(), read.api_key), ("m", ApiKey::default()));
+    }
 }

@@ -509,3 +509,18 @@ fn decisions_of_an_import_do_not_apply() {
     assert_eq!(decisions(&journal.events, &fold), 12);
     assert_eq!(decisions(&journal.events[foreign..], &fold), 0);
 }
+
+#[test]
+fn loop_stopped_before_its_start_has_no_record() {
+    let mut journal = Journal::default();
+    journal.end("s.c.0", RunOutcome::StoppedByHook);
+    assert_eq!(Session::of(&journal.events), None);
+    journal.start("s.c.1", None).end("s.c.1", RunOutcome::Completed);
+    let loops: Vec<String> = journal.session().loops.iter().map(|one| one.loop_id.to_string()).collect();
+    assert_eq!(loops, ["s.c.1"]);
+}
+
+#[test]
+fn session_read_from_its_journal_is_formed_by_its_first_loop() {
+    assert_eq!(two_loops().session().formation, SessionFormation::FirstLoop);
+}

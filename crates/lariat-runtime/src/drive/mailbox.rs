@@ -103,3 +103,7 @@ impl Mailbox {
         std::mem::take(&mut state.items)
     }
 }
+
+#[cfg(test)]
+#[path = "mailbox_tests.rs"]
+mod tests;

@@ -193,6 +193,23 @@ async fn tool_that_ignores_cancellation_is_dropped_after_the_grace_period() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn tool_dropped_after_the_default_grace_period_is_reported_as_interrupted() {
+    let fixture = Fixture::new([call("c1", "write"), Reply::text("I see")]);
+    let tool = fixture.tool("write", || Act::never().ignoring_cancel());
+    let agent = fixture.agent().tool(tool).build().unwrap();
+    let mut stream = agent.run_stream("go");
+    until(&mut stream, "ToolExecutionStart").await;
+    let asked = fixture.clock.now();
+    stream.cancel();
+    assert_eq!(stream.finish().await.unwrap().outcome, RunOutcome::Aborted);
+    let waited = fixture.ledger.all()[0].finished.unwrap().since(asked);
+    assert!(waited >= Duration::from_secs(2) && waited < Duration::from_secs(3), "{waited:?}");
+    agent.run("and?").await.unwrap();
+    let sent = fixture.sent_messages(1);
+    assert!(sent[2].starts_with("tool: Interrupted"), "{sent:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn dropping_the_future_of_a_run_cancels_it() {
     let fixture = Fixture::new([call("c1", "write"), Reply::text("fine")]);
     let agent = fixture.agent().tool(fixture.tool("write", Act::never)).build().unwrap();

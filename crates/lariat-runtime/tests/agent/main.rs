@@ -14,6 +14,7 @@ mod compaction;
 mod control;
 mod fixture;
 mod gate;
+mod in_process_hooks;
 mod memory_store;
 mod observing;
 mod panics;

@@ -1,6 +1,7 @@
 //! A panic in code of the embedding program fails what it was called for, never the run.
 
 use std::panic::resume_unwind;
+use std::time::Duration;
 
 use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
@@ -10,14 +11,15 @@ use lariat_core::event::RunOutcome;
 use lariat_core::hooks::{FilterResult, Flow, Hooks, InputFilter};
 use lariat_core::id::ToolCallId;
 use lariat_core::message::AgentMessage;
-use lariat_core::model::{ModelStream, StreamConfig, StreamProvider};
+use lariat_core::model::{ModelStream, ProviderError, StreamConfig, StreamProvider};
 use lariat_core::permission::Verdict;
 use lariat_core::transcript::Window;
+use lariat_core::usage::Usage;
 use lariat_test::tools::Ending;
 use lariat_test::{Act, Answer, Reply, ScriptedPolicy};
 use serde_json::Value;
 
-use super::fixture::{Fixture, call, kinds};
+use super::fixture::{Fixture, call, kinds, rest};
 
 #[tokio::test(start_paused = true)]
 async fn panicking_tool_is_a_failed_tool_call() {
@@ -73,19 +75,54 @@ impl Hooks for PanickingHooks {
     }
 
     fn after_tool_execution(&self, _name: &str, _call: &ToolCallId, _is_error: bool) {
-        if self.0 == "after_tool_execution" {
-            resume_unwind(Box::new("hook"));
-        }
+        let _ = self.panic_at("after_tool_execution");
+    }
+
+    fn before_tool_execution_update(&self, _name: &str, _call: &ToolCallId, _text: &str) -> Flow {
+        self.panic_at("before_tool_execution_update")
+    }
+
+    fn after_tool_execution_update(&self, _name: &str, _call: &ToolCallId, _text: &str) {
+        let _ = self.panic_at("after_tool_execution_update");
+    }
+
+    fn after_turn(&self, _messages: &Window, _usage: &Usage) {
+        let _ = self.panic_at("after_turn");
+    }
+
+    fn after_loop(&self, _messages: &Window, _usage: &Usage) {
+        let _ = self.panic_at("after_loop");
+    }
+
+    fn on_error(&self, _error: &str) {
+        let _ = self.panic_at("on_error");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn panicking_hook_stops() {
-    for point in ["before_loop", "before_turn", "before_tool_execution", "after_tool_execution"] {
+    let points = [
+        "before_loop",
+        "before_turn",
+        "before_tool_execution",
+        "after_tool_execution",
+        "before_tool_execution_update",
+        "after_tool_execution_update",
+        "after_turn",
+        "after_loop",
+    ];
+    for point in points {
         let fixture = Fixture::new([call("c1", "write"), Reply::text("done")]);
-        let tool = fixture.tool("write", || Act::text("ok"));
+        let tool =
+            fixture.tool("write", || Act::text("ok").with_update("part").after(Duration::from_secs(1)));
         let agent = fixture.agent().tool(tool).hooks(PanickingHooks(point)).build().unwrap();
-        let outcome = agent.run("go").await.unwrap().outcome;
+        let mut stream = agent.run_stream("go");
+        let events = kinds(&rest(&mut stream).await);
+        let outcome = stream.finish().await.unwrap().outcome;
+        let suppresses =
+            ["before_tool_execution_update", "before_tool_execution", "before_loop", "before_turn"];
+        let updates = events.iter().filter(|kind| *kind == "ToolExecutionUpdate").count();
+        assert_eq!(updates, usize::from(!suppresses.contains(&point)), "{point}");
         let (stopped, ran) = match point {
             "before_loop" | "before_turn" => (RunOutcome::StoppedByHook, 0),
             "before_tool_execution" => (RunOutcome::Completed, 0),
@@ -94,6 +131,15 @@ async fn panicking_hook_stops() {
         assert_eq!((outcome, fixture.ledger.len()), (stopped, ran), "{point}");
         assert_eq!(kinds(&fixture.journal(&agent.session_id()).await).last().unwrap(), "AgentEnd");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn panicking_error_hook_does_not_change_the_error() {
+    let fixture = Fixture::new([Reply::error(ProviderError::Auth("wrong key".into()))]);
+    let agent = fixture.agent().hooks(PanickingHooks("on_error")).build().unwrap();
+    let error = agent.run("go").await.unwrap_err();
+    assert!(error.failure().is_some_and(|failure| failure.error.contains("wrong key")), "{error}");
+    assert_eq!(kinds(&fixture.journal(&agent.session_id()).await).last().unwrap(), "AgentEnd");
 }
 
 #[tokio::test(start_paused = true)]

@@ -144,6 +144,21 @@ fn open_approval_request_is_repeated_in_the_stream_after_a_crash() {
     });
 }
 
+/// A tool that is gone when its call is approved is an error for the model, not a failure of the run.
+#[test]
+fn approved_call_of_a_missing_tool_is_reported_to_the_model() {
+    let fixture = after_death_at_a_question();
+    process().block_on(async {
+        let agent = fixture.agent().session_id("s").permission_policy(AskBeforeEffects).build().unwrap();
+        let mut stream = agent.recover_stream().unwrap();
+        let request = question(&until(&mut stream, "PermissionRequired").await.event).unwrap();
+        stream.respond_permission(request, PermissionDecision::Allow);
+        assert_eq!(stream.finish().await.unwrap().text, "done");
+        assert!(fixture.sent_messages(1)[2].contains("no tool is named `write`"));
+        assert!(fixture.ledger.is_empty());
+    });
+}
+
 /// Callbacks and subscriptions receive it, too.
 #[test]
 fn open_approval_request_reaches_callbacks_and_subscribers_after_a_crash() {

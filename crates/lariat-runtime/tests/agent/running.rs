@@ -2,16 +2,18 @@
 
 use std::time::Duration;
 
+use lariat_core::BoxFuture;
 use lariat_core::budget::BudgetScope;
 use lariat_core::config::ExecutionLimits;
+use lariat_core::content::joined_text;
 use lariat_core::event::{AgentEvent, ContinuationKind, LimitKind, RunOutcome, TurnTrigger};
 use lariat_core::message::{ExtensionMessage, StopReason};
 use lariat_core::run::StartError;
-use lariat_core::tool::ToolResult;
+use lariat_core::tool::{AgentTool, ToolContext, ToolError, ToolResult};
 use lariat_core::usage::{Cost, Usage};
 use lariat_runtime::{Agent, AgentError, BuildError, ChangeKind};
 use lariat_test::{Act, Reply, ScriptedModel};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::fixture::{Fixture, call, formatted, kinds, rest, starts, until};
 
@@ -65,6 +67,107 @@ async fn busy_agent_refuses_a_prompt_and_the_run_continues() {
     assert!(matches!(refused.finish().await, Err(AgentError::Busy)));
     assert_eq!(stream.finish().await.unwrap().text, "done");
     assert!(!agent.is_streaming());
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_stay_those_before_the_run_until_it_ends() {
+    let fixture = Fixture::new([Reply::text("one"), call("c1", "write"), Reply::text("two")]);
+    let slow = fixture.tool("write", || Act::text("ok").after(Duration::from_secs(5)));
+    let agent = fixture.agent().agent_id("ada").tool(slow).build().unwrap();
+    agent.run("first").await.unwrap();
+    let mut stream = agent.prompt("second").unwrap();
+    until(&mut stream, "ToolExecutionStart").await;
+    let formatted: Vec<String> = agent.messages().iter().map(|message| formatted(message)).collect();
+    assert_eq!(formatted, ["user: first", "assistant: one"]);
+    stream.finish().await.unwrap();
+    assert_eq!(agent.messages().len(), 6);
+    assert_eq!(agent.agent_id().as_str(), "ada");
+    assert!(
+        starts(&fixture.journal(&agent.session_id()).await)
+            .iter()
+            .all(|one| one.agent_id == *agent.agent_id())
+    );
+}
+
+/// Reports the ids that its context carries, as its result, its progress and its update.
+struct ContextTool;
+
+impl AgentTool for ContextTool {
+    fn name(&self) -> &str {
+        "context"
+    }
+
+    fn description(&self) -> &str {
+        "Reports its context."
+    }
+
+    fn parameters_schema(&self) -> Value {
+        json!({ "type": "object" })
+    }
+
+    fn execute<'a>(
+        &'a self,
+        _params: Value,
+        context: ToolContext,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+        Box::pin(async move {
+            context.progress("half");
+            context.update(ToolResult::text("part"));
+            // The run takes both before the tool ends.
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let ToolContext { tool_call_id, tool_name, session_id, loop_id, .. } = context;
+            Ok(ToolResult::text(format!("{tool_name} {tool_call_id} {session_id} {loop_id}")))
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn tool_receives_its_ids_and_its_reports_become_events() {
+    let fixture = Fixture::new([call("c1", "context"), Reply::text("done")]);
+    let agent = fixture.agent().session_id("s").config_id("main").tool(ContextTool).build().unwrap();
+    let mut stream = agent.run_stream("go");
+    let events = rest(&mut stream).await;
+    assert_eq!(fixture.sent_messages(1).last().unwrap(), "tool: context c1 s s.main.0");
+    let reports: Vec<String> = events
+        .iter()
+        .filter_map(|event| match &event.event {
+            AgentEvent::ProgressMessage { tool_call_id, text, .. } => Some(format!("{tool_call_id} {text}")),
+            AgentEvent::ToolExecutionUpdate { tool_call_id, partial_result, .. } => {
+                Some(format!("{tool_call_id} {}", joined_text(&partial_result.content)))
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(reports, ["c1 half", "c1 part"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn agent_has_the_default_limits_unless_they_are_removed() {
+    let replies = || {
+        let calls = (0..60).map(|n| Reply::tool_call(format!("c{n}"), "write", json!({ "n": n })));
+        calls.chain([Reply::text("done")])
+    };
+    let fixture = Fixture::new(replies());
+    let agent = fixture.agent().tool(fixture.tool("write", || Act::text("ok"))).build().unwrap();
+    let outcome = agent.run("go").await.unwrap().outcome;
+    assert_eq!(outcome, RunOutcome::LimitReached { limit: LimitKind::Turns, scope: BudgetScope::Run });
+    assert_eq!(fixture.model.requests(), 50);
+
+    let fixture = Fixture::new(replies());
+    let agent =
+        fixture.agent().without_limits().tool(fixture.tool("write", || Act::text("ok"))).build().unwrap();
+    assert_eq!(agent.run("go").await.unwrap().outcome, RunOutcome::Completed);
+    assert_eq!(fixture.model.requests(), 61);
+}
+
+#[tokio::test(start_paused = true)]
+async fn reply_without_tool_calls_completes_and_the_output_says_why_it_stopped() {
+    for reason in [StopReason::Stop, StopReason::Length, StopReason::Refusal, StopReason::ContextExceeded] {
+        let fixture = Fixture::new([Reply::text("as far as I got").stop(reason)]);
+        let output = fixture.agent().build().unwrap().run("go").await.unwrap();
+        assert_eq!((output.outcome, output.stop_reason), (RunOutcome::Completed, Some(reason)));
+        assert_eq!(output.text, "as far as I got");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use lariat_core::event::{AgentEvent, ContinuationKind};
 use lariat_core::hooks::{Flow, Hooks};
+use lariat_core::model::{ModelConfig, ThinkingLevel};
 use lariat_core::transcript::Window;
 use lariat_runtime::AgentError;
 use lariat_test::Reply;
@@ -94,6 +95,43 @@ async fn agent_idle_for_longer_than_the_threshold_rotates() {
     tokio::time::advance(Duration::from_secs(1)).await;
     let rotated = agent.check_and_rotate(hour).unwrap();
     assert_eq!(rotated, Some(agent.session_id()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn agent_that_continued_a_loop_is_not_idle() {
+    let fixture = Fixture::new([Reply::text("one"), Reply::text("two")]);
+    let agent = fixture.agent().build().unwrap();
+    let hour = Duration::from_secs(3_600);
+    agent.run("first").await.unwrap();
+    tokio::time::advance(hour).await;
+    let rerun = ContinuationKind::Rerun { tag: "2025-01-01T00:00:00Z".into() };
+    agent.continue_loop_with_sender(|_| {}, rerun).await.unwrap();
+    tokio::time::advance(hour).await;
+    assert_eq!(agent.check_and_rotate(hour).unwrap(), None);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert!(agent.check_and_rotate(hour).unwrap().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn loop_id_names_provider_model_and_thinking_level_unless_a_config_id_is_given() {
+    let fixture = Fixture::new(["one", "two", "three"].map(Reply::text));
+    let model = || ModelConfig::new("openai-chat", "Vendor/Model 4.5");
+    let agents = [
+        fixture.agent().session_id("a").model_config(model()),
+        fixture.agent().session_id("b").model_config(model()).thinking_level(ThinkingLevel::High),
+        fixture.agent().session_id("c").model_config(model()).config_id("mine"),
+    ];
+    let mut loops = Vec::new();
+    for agent in agents {
+        // The scripted model stays the provider.
+        let agent = agent.provider(fixture.model.clone()).build().unwrap();
+        agent.run("hello").await.unwrap();
+        loops.push(starts(&fixture.journal(&agent.session_id()).await)[0].loop_id.to_string());
+    }
+    assert_eq!(
+        loops,
+        ["a.openai-chat-vendor_model_4_5-off.0", "b.openai-chat-vendor_model_4_5-high.0", "c.mine.0"]
+    );
 }
 
 #[tokio::test(start_paused = true)]

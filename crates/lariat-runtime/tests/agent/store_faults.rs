@@ -1,6 +1,6 @@
 //! A store that becomes unavailable, recovers, or has another writer.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lariat_core::event::{AgentEvent, RunOutcome};
@@ -112,6 +112,28 @@ async fn unavailable_store_ends_the_run_after_the_configured_patience() {
     assert!(begun.elapsed() >= Duration::from_secs(30) && begun.elapsed() < Duration::from_secs(60));
     store.heal();
     assert_eq!(agent.run("go").await.unwrap().text, "done", "no loop began, so none is interrupted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn unavailable_store_is_retried_with_growing_delays_for_ten_minutes() {
+    let fixture = Fixture::new([Reply::text("done")]);
+    let (attempts, clock) = (Arc::new(Mutex::new(Vec::new())), fixture.clock.clone());
+    let seen = Arc::clone(&attempts);
+    let store = Arc::new(FaultyStore::new(fixture.clock.clone()).with_plan(move |_| {
+        seen.lock().unwrap().push(clock.now());
+        Fault::Refuse
+    }));
+    let agent = fixture.agent().store(store).build().unwrap();
+    assert!(matches!(agent.run("go").await, Err(AgentError::Drive(_))));
+    let attempts = attempts.lock().unwrap().clone();
+    let waits: Vec<u128> = attempts.windows(2).map(|pair| pair[1].since(pair[0]).as_millis()).collect();
+    let growing = [50, 100, 200, 400, 800, 1_600].into_iter().chain(std::iter::repeat(2_000));
+    for (wait, expected) in waits.iter().zip(growing) {
+        // Timers of tokio are up to a millisecond late.
+        assert!((expected..=expected + 2).contains(wait), "{waits:?}");
+    }
+    let total = attempts.last().unwrap().since(attempts[0]);
+    assert!(total >= Duration::from_secs(600) && total <= Duration::from_secs(602), "{total:?}");
 }
 
 #[tokio::test(start_paused = true)]

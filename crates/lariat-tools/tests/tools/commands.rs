@@ -108,6 +108,18 @@ async fn timeout_ends_a_command_and_what_it_started() {
     assert!(result.details["elapsed_ms"].as_u64().unwrap() < 3_000);
 }
 
+/// Time passes as soon as everything waits, so the test does not wait for real.
+#[tokio::test(start_paused = true)]
+async fn command_without_a_time_limit_ends_after_120_seconds() {
+    let fixture = Fixture::new();
+    let begun = tokio::time::Instant::now();
+    let result = fixture.call("bash", json!({ "command": "sleep 600" })).await.unwrap();
+    let waited = begun.elapsed().as_secs();
+    assert!((119..130).contains(&waited), "{waited} s: {}", text(&result));
+    assert_eq!(result.details["end"], "timed_out");
+    assert!(text(&result).contains("Timed out after 120 s."), "{}", text(&result));
+}
+
 #[tokio::test]
 async fn cancelled_command_ends_and_shows_its_output() {
     let fixture = Fixture::new();

@@ -20,7 +20,9 @@ use lariat_core::id::{LoopId, SessionId};
 use lariat_core::tool::{ToolContext, ToolError, ToolResult};
 use lariat_host::files::{Sync, Workspace};
 use lariat_tools::{Workbench, default_tools};
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::fixture::Fixture;
 
 /// If there are fewer, the scenarios were not found.
 const AT_LEAST: usize = 80;
@@ -33,6 +35,26 @@ enum ScenarioFile {
 }
 
 type Files = BTreeMap<PathBuf, ScenarioFile>;
+
+/// Too large for a scenario directory.
+#[tokio::test]
+async fn reads_images_and_pdfs_up_to_20_mib() {
+    const LIMIT: u64 = 20 * 1024 * 1024;
+    let fixture = Fixture::new();
+    for (name, magic) in [("a.png", b"\x89PNG\r\n\x1A\n".as_slice()), ("a.pdf", b"%PDF-1.7\n")] {
+        fixture.put(name, magic);
+        let file = fs::OpenOptions::new().write(true).open(fixture.base.join("ws").join(name)).unwrap();
+        file.set_len(LIMIT + 1).unwrap();
+        let error = fixture.error("read_file", json!({ "path": name })).await;
+        assert!(error.contains("has 20971521 bytes; the limit for one call is 20971520"), "{name}: {error}");
+        file.set_len(LIMIT).unwrap();
+        match fixture.call("read_file", json!({ "path": name })).await {
+            Ok(result) => assert!(matches!(&result.content[..], [Content::Image { .. }, ..]), "{name}"),
+            // The document has no pages; its size is no problem.
+            Err(error) => assert!(name == "a.pdf" && error.to_string().contains("is damaged"), "{error}"),
+        }
+    }
+}
 
 #[test]
 fn every_scenario_has_the_expected_outcome() {

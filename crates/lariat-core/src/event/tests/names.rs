@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use super::*;
-use crate::config::{ContextConfig, ExecutionLimits, QueueMode, RetryConfig, ToolExecutionStrategy};
+use crate::config::{
+    ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
+};
 use crate::message::ExtensionMessage;
 use crate::model::{CacheConfig, CacheStrategy};
+use crate::run::RunConfig;
 
 #[test]
 fn blocks_have_their_documented_names() {
@@ -93,6 +96,10 @@ fn defaults_have_their_documented_values() {
         [100_000, 4_000, 10, 2, 50]
     );
     assert_eq!(context.budget(), 96_000);
+    assert_eq!(
+        [context.warn_at_percent, context.compact_at_percent, context.emergency_at_percent],
+        [80, 90, 98]
+    );
     let limits = ExecutionLimits::default();
     assert_eq!((limits.max_turns, limits.max_total_tokens), (Some(50), Some(1_000_000)));
     assert_eq!(limits.max_duration, Some(Duration::from_secs(600)));
@@ -108,6 +115,10 @@ fn defaults_have_their_documented_values() {
         }
     );
     assert_eq!(QueueMode::default(), QueueMode::OneAtATime);
+    let run = RunConfig::default();
+    assert_eq!(run.stall_timeout, Duration::from_secs(660));
+    assert_eq!(run.repetition, Some(RepetitionConfig::new(3, 6)));
+    assert_eq!((run.steering_mode, run.follow_up_mode), (QueueMode::OneAtATime, QueueMode::OneAtATime));
     assert_eq!(ToolExecutionStrategy::default(), ToolExecutionStrategy::Parallel);
     assert_eq!(TurnTrigger::default(), TurnTrigger::User);
     assert_eq!(ContinuationKind::default(), ContinuationKind::Default);

@@ -161,3 +161,34 @@ fn tool_calls_over_the_limit_are_refused_and_the_model_can_answer() {
     assert!(harness.result_of("c").contains("used 2 of 2 tool calls for this run"));
     invariants::check(&harness);
 }
+
+/// Resumes a run that died right after its first event of this kind was saved.
+fn resumed_after(original: &Harness, is_last: impl Fn(&AgentEvent) -> bool) -> Harness {
+    let last = original.journal.iter().position(|event| is_last(&event.event)).unwrap();
+    let mut harness = Harness::recovered(&original.config, &original.journal[..=last], original.now);
+    harness.drive();
+    harness
+}
+
+#[test]
+fn resumed_run_does_not_repeat_a_warning() {
+    let original = busy(ExecutionLimits::default().with_max_total_tokens(125));
+    let harness = resumed_after(&original, |event| matches!(event, AgentEvent::BudgetWarning { .. }));
+    assert_eq!(harness.count("effect CallModel"), 1);
+    assert_eq!(warnings(&harness), [(BudgetScope::Run, LimitKind::Tokens, 70)]);
+}
+
+#[test]
+fn resumed_run_repeats_an_open_request_for_more_budget() {
+    let original = catalogue::extended().play();
+    let requested = |event: &AgentEvent| matches!(event, AgentEvent::BudgetExtensionRequested { .. });
+    let harness = resumed_after(&original, requested);
+    assert_eq!(harness.count("effect AskForMore"), 1);
+    let requests = own(&harness.journal).filter_map(|event| match event {
+        AgentEvent::BudgetExtensionRequested { request } => Some(request.id),
+        _ => None,
+    });
+    let mut ids: Vec<_> = requests.collect();
+    ids.dedup();
+    assert_eq!(ids.len(), 1, "the request keeps its id");
+}

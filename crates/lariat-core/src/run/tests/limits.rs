@@ -131,3 +131,14 @@ fn no_limits_means_no_deadline() {
     // One stall timer per model call and no other.
     assert_eq!(harness.timers_started.len(), harness.count("effect CallModel"));
 }
+
+#[test]
+fn time_limit_ends_a_run_that_waits_for_approval() {
+    let limits = ExecutionLimits::default().with_max_duration(Duration::from_secs(60));
+    let harness = Scenario::new("go").reply(calls(&["a"])).asked("a", None).limited(limits).play();
+    assert_eq!(reached(&harness), LimitKind::Duration);
+    assert!(harness.logged("effect Ask a") && harness.logged("effect Withdraw a"));
+    assert!(!harness.logged("effect RunTool a"));
+    let elapsed = harness.now - BEGIN;
+    assert!((60_000..60_100).contains(&elapsed), "after {elapsed} ms");
+}

@@ -378,3 +378,19 @@ fn messages_of_an_earlier_loop_survive_a_crash() {
         }
     }
 }
+
+#[test]
+fn call_is_checked_again_only_if_the_crash_lost_its_check() {
+    let original = Scenario::new("go").reply(calls(&["a"])).play();
+    let start = original
+        .journal
+        .iter()
+        .position(|event| matches!(event.event, AgentEvent::ToolExecutionStart { .. }))
+        .unwrap();
+    let mut lost = Harness::recovered(&original.config, &original.journal[..start], LATER);
+    lost.drive();
+    assert_eq!(lost.count("effect Authorize a"), 1);
+    let mut kept = Harness::recovered(&original.config, &original.journal[..=start], LATER);
+    kept.drive();
+    assert_eq!(kept.count("effect Authorize a"), 0);
+}
