@@ -11,6 +11,19 @@ while True: libc.renameat2(-100, b"d", -100, b"l", 2)
 """
 
 
+def git(scene, *words):
+    subprocess.run(["git", "-C", scene.work, "-c", "user.name=a", "-c", "user.email=a@localhost", *words], check=True, capture_output=True)
+
+
+def git_obeys(scene, command):
+    """Whether plain git leaves the mark, so that an attack with the same files means something. Removes the mark."""
+    subprocess.run(["sh", "-c", command], cwd=scene.work, capture_output=True)
+    marked = scene.has("PWN")
+    if marked:
+        os.remove(os.path.join(scene.work, "PWN"))
+    return marked
+
+
 @attack
 def directory_swapped_for_link(kit):
     """The program does not write through a directory that becomes a link to .git after the decision."""
@@ -61,7 +74,9 @@ def bare_repository_in_place(kit):
     make = [("write_file", {"path": path, "content": text}) for path, text in (
         ("HEAD", "ref: refs/heads/main\n"), ("config", config), ("objects/x", "x"), ("refs/x", "x"))]
     scene.run([make, ("bash", {"command": "git status"})], "--mode", "accept-edits")
-    return not scene.has("PWN")
+    held = not scene.has("PWN")
+    expect(git_obeys(scene, "git status"), "git obeys a repository in place")
+    return held
 
 
 @attack
@@ -72,21 +87,9 @@ def included_git_configuration(kit):
     subprocess.run(["git", "-C", scene.work, "config", "include.path", "../tools/gitconfig"], check=True)
     scene.trust()
     scene.write("tools/gitconfig", "[core]\n\tfsmonitor = \"touch PWN; false\"\n")
+    expect(git_obeys(scene, "git status"), "git obeys an included file")
     scene.bash("git status")
     return not scene.has("PWN")
-
-
-def git(scene, *words):
-    subprocess.run(["git", "-C", scene.work, "-c", "user.name=a", "-c", "user.email=a@localhost", *words], check=True, capture_output=True)
-
-
-def git_obeys(scene, command):
-    """Whether plain git leaves the mark, so that an attack with the same files means something. Removes the mark."""
-    subprocess.run(["sh", "-c", command], cwd=scene.work, capture_output=True)
-    marked = scene.has("PWN")
-    if marked:
-        os.remove(os.path.join(scene.work, "PWN"))
-    return marked
 
 
 def committed(kit):

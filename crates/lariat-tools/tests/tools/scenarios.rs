@@ -50,7 +50,7 @@ async fn reads_images_and_pdfs_up_to_20_mib() {
         file.set_len(LIMIT).unwrap();
         match fixture.call("read_file", json!({ "path": name })).await {
             Ok(result) => assert!(matches!(&result.content[..], [Content::Image { .. }, ..]), "{name}"),
-            // The document has no pages; its size is no problem.
+            // The document has no pages; its size is accepted.
             Err(error) => assert!(name == "a.pdf" && error.to_string().contains("is damaged"), "{error}"),
         }
     }
