@@ -51,6 +51,4 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
 }
 
 #[cfg(test)]
-mod circle_tests;
-#[cfg(test)]
 mod tests;

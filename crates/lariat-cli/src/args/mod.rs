@@ -84,7 +84,3 @@ pub(crate) fn exit_of(error: &clap::Error) -> std::process::ExitCode {
         (false, _) => Exit::Usage.into(),
     }
 }
-
-#[cfg(test)]
-#[path = "restricting_tests.rs"]
-mod restricting_tests;
