@@ -84,3 +84,6 @@ pub(crate) fn exit_of(error: &clap::Error) -> std::process::ExitCode {
         (false, _) => Exit::Usage.into(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -102,7 +102,3 @@ pub(crate) const RESTRICTING: &[RestrictingInput] = &[
     restricting(InputKind::File, "not well-formed", "{ \"permissions\": "),
     restricting(InputKind::File, "not a table", "[1]"),
 ];
-
-#[cfg(test)]
-#[path = "restricting_tests.rs"]
-mod tests;

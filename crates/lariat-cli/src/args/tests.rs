@@ -3,8 +3,8 @@ use std::collections::BTreeSet;
 use clap::CommandFactory as _;
 use lariat_service::config::KEYS;
 
-use super::{InputKind, RESTRICTING};
-use crate::args::{Args, RESTRICTING_FLAGS};
+use super::restricting::{InputKind, RESTRICTING};
+use super::{Args, RESTRICTING_FLAGS};
 
 const DOCUMENT: &str = include_str!("../../../../docs/permissions.md");
 
