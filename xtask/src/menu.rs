@@ -27,7 +27,10 @@ const GROUPS: &[Group] = &[
 
 const CHECK: &[(&str, &str)] = &[
     ("ci [--skip-proofs]", "Run every check that a change must pass, then the short proofs"),
-    ("layers", "Check dependencies between crates (table in ARCHITECTURE.md) and between modules"),
+    (
+        "layers",
+        "Check dependencies between crates (table in ARCHITECTURE.md) and modules, and where tests are",
+    ),
     ("core-deps", "Check that lariat-core depends on no runtime, socket or system crate"),
     ("crates [--time]", "Count the crates of the embedded loop beside its peers; --time adds a cold check"),
     (

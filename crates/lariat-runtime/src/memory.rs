@@ -14,9 +14,6 @@ use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_core::store::{Ack, Append, BlobHash, Durability, Epoch, SessionStore, StoreError};
 
-#[cfg(test)]
-mod tests;
-
 /// Number of locks that the sessions are spread over. Far more than cores, so that two busy sessions rarely
 /// share one; an unused shard costs 56 bytes.
 const SHARDS: usize = 64;
@@ -209,3 +206,7 @@ fn address(bytes: &[u8]) -> u128 {
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013B;
     bytes.iter().fold(OFFSET_BASIS, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME))
 }
+
+#[cfg(test)]
+#[path = "memory_tests.rs"]
+mod tests;

@@ -7,8 +7,6 @@
 //! new one.
 
 mod fault;
-#[cfg(test)]
-mod tests;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -477,3 +475,7 @@ impl fmt::Debug for FaultyStore {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[path = "journal_tests.rs"]
+mod tests;

@@ -7,8 +7,6 @@
 
 mod act;
 mod ledger;
-#[cfg(test)]
-mod tests;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -198,3 +196,7 @@ impl fmt::Debug for LedgerTool {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[path = "tools_tests.rs"]
+mod tests;

@@ -191,3 +191,7 @@ fn home<'a>(modules: &'a Modules, path: &[String], depth: usize) -> Home<'a> {
 fn imports(modules: &Modules, module: &[String], name: &str) -> bool {
     modules.get(module).is_some_and(|module| module.imports.iter().any(|(import, _)| import == name))
 }
+
+#[cfg(test)]
+#[path = "circles_tests.rs"]
+mod tests;

@@ -1,15 +1,16 @@
 //! Checks that dependencies between our crates follow the table in ARCHITECTURE.md, and that the top-level modules of a
-//! published crate do not use each other in circles.
+//! published crate do not use each other in circles. Also checks where tests are.
 //!
 //! `table` reads the page, `graph` reads `cargo metadata`, and `check` compares the two. `modules` reads the source of a
-//! crate and `circles` finds the circles. `core_deps` and `deny` check third-party crates. Invariant: a page without a
-//! readable table is an error, never an empty set of rules.
+//! crate and `circles` finds the circles. `test_layout` checks the places of tests. `core_deps` and `deny` check
+//! third-party crates. Invariant: a page without a readable table is an error, never an empty set of rules.
 
 mod check;
 mod circles;
 mod graph;
 mod modules;
 mod table;
+mod test_layout;
 
 use std::path::Path;
 
@@ -37,8 +38,11 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         violations.extend(graph.violations(&name, EXCEPTIONS));
         modules += graph.modules();
     }
+    let files = workspace.files(&["rs", "toml"])?;
+    let files = files.into_iter().map(|file| Ok((file.clone(), workspace.read(&file)?)));
+    violations.extend(test_layout::violations(&files.collect::<Result<_>>()?));
     if !violations.is_empty() {
-        bail!("dependencies violate the layers:\n  - {}", violations.join("\n  - "));
+        bail!("the sources violate the layers or the layout of tests:\n  - {}", violations.join("\n  - "));
     }
     println!(
         "{} crates with {} dependencies between them respect the layers; {modules} top-level modules without a circle, \
@@ -50,7 +54,5 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-#[cfg(test)]
-mod circle_tests;
 #[cfg(test)]
 mod tests;

@@ -86,5 +86,4 @@ pub(crate) fn exit_of(error: &clap::Error) -> std::process::ExitCode {
 }
 
 #[cfg(test)]
-#[path = "restricting_tests.rs"]
-mod restricting_tests;
+mod tests;

@@ -204,5 +204,4 @@ fn is_standard_name(name: &str) -> bool {
 }
 
 #[cfg(test)]
-#[path = "../skills_tests.rs"]
 mod tests;

@@ -8,11 +8,12 @@ mod limits;
 mod log;
 mod request;
 mod status;
-#[cfg(test)]
-mod tests;
 
 pub use limits::{BudgetLimits, LimitKind, SpentAmounts};
 pub use log::{Day, DayStart, SpendingLog, SpendingLogError};
 pub use request::{BudgetConfig, BudgetRequest};
 pub(crate) use status::FINISH_NOW;
 pub use status::{Admission, BudgetScope, BudgetStatus, WARN_AT, WRAP_UP_AT};
+
+#[cfg(test)]
+mod tests;

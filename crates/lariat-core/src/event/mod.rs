@@ -14,8 +14,6 @@ mod record;
 mod reference;
 mod resolve;
 mod session_data;
-#[cfg(test)]
-mod tests;
 
 pub use crate::budget::LimitKind;
 pub use crate::compaction::{CompactionCause, CompactionEdit};
@@ -32,3 +30,6 @@ pub use session_data::{Description, Goal, GoalStatus, Import, Learning};
 
 /// An event that journal and observers share.
 pub type Event = std::sync::Arc<EventRecord>;
+
+#[cfg(test)]
+mod tests;

@@ -27,8 +27,6 @@ mod session_snapshot;
 mod snapshot;
 mod state;
 mod stop;
-#[cfg(test)]
-mod tests;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -433,3 +431,6 @@ pub struct RunParts {
     /// Session state besides the conversation.
     pub memory: Arc<SessionMemory>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,8 +8,6 @@ mod failures;
 mod fold;
 mod memory;
 mod record;
-#[cfg(test)]
-mod tests;
 mod work;
 
 pub use budget::SessionBudget;
@@ -19,3 +17,6 @@ pub use fold::SessionFold;
 pub use memory::{AnsweredRequest, QueuedChange, SessionMemory, TASK_LIST, carried};
 pub use record::{ChildLoopRef, LoopRecord, LoopStatus, ParallelGroupRecord, Session, SessionFormation};
 pub use work::{CommandRun, FileState, Task, TouchedFile, WorkLog};
+
+#[cfg(test)]
+mod tests;

@@ -9,8 +9,6 @@
 mod list;
 mod overlay;
 mod repair;
-#[cfg(test)]
-pub(crate) mod tests;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -295,3 +293,6 @@ pub(crate) fn transcript_part(message: &SharedMessage) -> Option<SharedMessage> 
     llm.message = Message::Assistant(AssistantMessage { content, ..assistant.clone() });
     Some(Arc::new(AgentMessage::Llm(llm)))
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

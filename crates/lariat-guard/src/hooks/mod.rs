@@ -123,5 +123,4 @@ impl HookEvent {
 }
 
 #[cfg(test)]
-#[path = "hooks_tests.rs"]
 mod tests;

@@ -226,5 +226,4 @@ const INVISIBLE: &[std::ops::RangeInclusive<char>] = &[
 ];
 
 #[cfg(test)]
-#[path = "shell_tests.rs"]
 mod tests;

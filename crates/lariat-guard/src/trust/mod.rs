@@ -62,5 +62,4 @@ pub struct Difference {
 }
 
 #[cfg(test)]
-#[path = "trust_tests.rs"]
 mod tests;

@@ -43,6 +43,7 @@ const FILES: &[(&str, &str)] = &[
     ("critical", include_str!("../rules/critical.txt")),
     ("others", include_str!("../rules/others.txt")),
     ("always", include_str!("../rules/always.txt")),
+    ("regression", include_str!("../rules/regression.txt")),
 ];
 
 /// A file system with a few links.

@@ -31,5 +31,4 @@ pub use history::{Change, ChangeAuthor, Summary};
 pub use plan::{Conflicts, Item, Preview, Reason, RewindResult};
 
 #[cfg(test)]
-#[path = "undo_tests.rs"]
 mod tests;

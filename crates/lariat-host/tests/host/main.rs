@@ -10,5 +10,6 @@ mod git;
 mod killed;
 mod launch_helper;
 mod processes;
+mod regression;
 mod sandbox;
 mod temp_directory;

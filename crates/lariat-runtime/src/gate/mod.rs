@@ -391,5 +391,4 @@ impl std::fmt::Debug for Gate {
 }
 
 #[cfg(test)]
-#[path = "gate_tests.rs"]
 mod tests;

@@ -14,9 +14,10 @@ mod observer;
 mod queue;
 mod replay;
 mod subscription;
-#[cfg(test)]
-mod tests;
 
 pub use hub::EventHub;
 pub use observer::Observer;
 pub use subscription::{DEFAULT_CAPACITY, Subscription, SubscriptionEnd};
+
+#[cfg(test)]
+mod tests;

@@ -24,5 +24,4 @@ pub use settings::{
 };
 
 #[cfg(test)]
-#[path = "config_tests.rs"]
 mod tests;

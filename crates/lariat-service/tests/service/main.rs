@@ -7,9 +7,8 @@
     reason = "tests create their own files, and fail if they cannot"
 )]
 
-mod patches;
 mod protected;
-mod tools;
+mod regression;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

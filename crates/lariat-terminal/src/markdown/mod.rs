@@ -171,5 +171,4 @@ fn next_line(text: &str) -> Option<(&str, &str, &str)> {
 }
 
 #[cfg(test)]
-#[path = "markdown_tests.rs"]
 mod tests;

@@ -169,5 +169,4 @@ fn must_be_absent(bench: &Workbench, path: &str) -> Result<(), ToolError> {
 }
 
 #[cfg(test)]
-#[path = "../apply_patch_tests.rs"]
 mod tests;

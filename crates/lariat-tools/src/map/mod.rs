@@ -209,5 +209,4 @@ impl<'a> Visitor for OutlineVisitor<'a> {
 }
 
 #[cfg(test)]
-#[path = "../map_tests.rs"]
 mod tests;

@@ -219,5 +219,4 @@ pub(crate) fn page_range(text: &str) -> Option<PageRange> {
 }
 
 #[cfg(test)]
-#[path = "../pdf_tests.rs"]
 mod tests;

@@ -202,5 +202,4 @@ impl Visitor for SearchVisitor<'_> {
 }
 
 #[cfg(test)]
-#[path = "../search_tests.rs"]
 mod tests;

@@ -234,5 +234,4 @@ pub(crate) fn join(path: &str, name: &OsStr) -> String {
 }
 
 #[cfg(test)]
-#[path = "../tree_tests.rs"]
 mod tests;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::fixture::{Fixture, context, text};
 
 /// Denies what a function denies, and records what it was asked.
-struct DenyingJudge<F> {
+pub(crate) struct DenyingJudge<F> {
     denies: F,
     asked: Mutex<Vec<(PathBuf, FileUse)>>,
 }
@@ -25,11 +25,16 @@ impl<F: Fn(&Path, FileUse) -> bool + Send + Sync> FileAccessCheck for DenyingJud
     }
 }
 
-fn denying<F: Fn(&Path, FileUse) -> bool + Send + Sync>(denies: F) -> Arc<DenyingJudge<F>> {
+pub(crate) fn denying<F: Fn(&Path, FileUse) -> bool + Send + Sync>(denies: F) -> Arc<DenyingJudge<F>> {
     Arc::new(DenyingJudge { denies, asked: Mutex::default() })
 }
 
-async fn call(fixture: &Fixture, judge: Arc<dyn FileAccessCheck>, tool: &str, arguments: Value) -> String {
+pub(crate) async fn call(
+    fixture: &Fixture,
+    judge: Arc<dyn FileAccessCheck>,
+    tool: &str,
+    arguments: Value,
+) -> String {
     let mut context = context(tool, CancellationToken::new());
     context.files = Some(judge);
     match fixture.tool(tool).execute(arguments, context).await {
@@ -105,46 +110,6 @@ async fn every_writing_tool_is_denied_if_only_writing_is() {
         call(&fixture, denying(|_, _| false), tool, arguments).await;
         let changed = fixture.content("d/secret.rs").as_deref() != Some("fn hunter2() {}\n");
         assert!(changed || fixture.content("d/new.rs").is_some(), "{tool} changes nothing");
-    }
-}
-
-/// The judge checks the path of the handle, not the path that the model wrote.
-#[tokio::test]
-async fn links_are_checked_by_their_target() {
-    let fixture = Fixture::new();
-    fixture.put(".git/config", "[core]\n");
-    std::os::unix::fs::symlink(".git", fixture.base.join("ws/d")).unwrap();
-    for (tool, arguments) in [
-        ("edit_file", json!({ "path": "d/config", "old_string": "[core]", "new_string": "[evil]" })),
-        ("write_file", json!({ "path": "d/hooks/pre-commit", "content": "x" })),
-        ("apply_patch", json!({ "patch": "--- a/d/config\n+++ /dev/null\n@@ -1 +0,0 @@\n-[core]\n" })),
-        ("apply_patch", json!({ "patch": "rename from d/config\nrename to stolen\n" })),
-    ] {
-        let judge =
-            denying(|path: &Path, used| used != FileUse::Read && path.iter().any(|name| name == ".git"));
-        let said = call(&fixture, judge, tool, arguments).await;
-        assert!(said.contains("/.git/") && said.contains("access is denied"), "{tool}: {said}");
-        assert_eq!(fixture.content(".git/config").as_deref(), Some("[core]\n"));
-        assert!(!fixture.base.join("ws/.git/hooks").exists() && !fixture.base.join("ws/stolen").exists());
-    }
-}
-
-#[tokio::test]
-async fn leaves_out_unreadable_files_everywhere() {
-    let fixture = Fixture::new();
-    for path in [".env", "sub/.env", "private/key.rs", "open.rs"] {
-        fixture.put(path, "fn secret() {} // KEY=hunter2\n");
-    }
-    for (tool, arguments) in [
-        ("search", json!({ "pattern": "hunter2", "all": true })),
-        ("glob", json!({ "pattern": "**/*", "all": true })),
-        ("list_files", json!({ "all": true, "depth": 5 })),
-        ("repo_map", json!({})),
-    ] {
-        let judge = denying(|path: &Path, _| path.iter().any(|name| name == ".env" || name == "private"));
-        let said = call(&fixture, judge, tool, arguments).await;
-        assert!(said.contains("open.rs"), "{tool}: {said}");
-        assert!(!said.contains(".env") && !said.contains("key.rs"), "{tool}: {said}");
     }
 }
 

@@ -11,6 +11,7 @@ mod conversation;
 mod fetch;
 mod file_permissions;
 mod fixture;
+mod regression;
 mod repo_map;
 mod scenarios;
 mod search;

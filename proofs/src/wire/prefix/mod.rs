@@ -82,5 +82,4 @@ pub fn percent(per_mille: u64) -> String {
 }
 
 #[cfg(test)]
-#[path = "prefix_tests.rs"]
 mod tests;

@@ -416,6 +416,7 @@ async fn completions_offer_sessions_and_models() {
     }
 }
 
+/// A setting could be changed only by editing the file.
 #[tokio::test(flavor = "multi_thread")]
 async fn config_set_writes_one_value_and_keeps_comments() {
     let fixture = Fixture::new(saying("Hi.")).await;

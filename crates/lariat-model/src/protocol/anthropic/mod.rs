@@ -15,8 +15,6 @@ mod validate;
 
 #[cfg(test)]
 pub(crate) mod fixtures;
-#[cfg(test)]
-pub(crate) mod history_tests;
 
 use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 
@@ -67,3 +65,6 @@ impl Protocol for Anthropic {
         counting::parse_count(body, "input_tokens")
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -64,5 +64,4 @@ impl Protocol for Azure {
 }
 
 #[cfg(test)]
-#[path = "azure_tests.rs"]
 mod tests;

@@ -14,9 +14,6 @@ mod request;
 mod stream;
 mod validate;
 
-#[cfg(test)]
-mod history_tests;
-
 use lariat_core::model::{ModelConfig, ProviderError, StreamConfig};
 use serde_json::json;
 
@@ -65,3 +62,6 @@ impl Protocol for Bedrock {
         counting::parse_count(body, "inputTokens")
     }
 }
+
+#[cfg(test)]
+mod tests;

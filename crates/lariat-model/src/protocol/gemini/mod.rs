@@ -129,9 +129,4 @@ impl ListEntry {
 }
 
 #[cfg(test)]
-#[path = "listing_tests.rs"]
-mod listing_tests;
-
-#[cfg(test)]
-#[path = "round_trip_tests.rs"]
-mod round_trip_tests;
+mod tests;

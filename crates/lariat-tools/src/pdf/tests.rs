@@ -233,8 +233,10 @@ fn mutant(document: &[u8], seed: u64) -> Vec<u8> {
 fn mutated_documents_neither_panic_nor_hang() {
     const MUTANTS: u64 = 4_000;
     let (mut read, mut refused) = (0, 0);
-    let whole =
-        [sample(), include_bytes!("../tests/scenarios/read_pdf_with_object_streams/before/a.pdf").to_vec()];
+    let whole = [
+        sample(),
+        include_bytes!("../../tests/scenarios/read_pdf_with_object_streams/before/a.pdf").to_vec(),
+    ];
     for seed in 0..MUTANTS {
         let document = mutant(&whole[seed as usize % 2], seed);
         let started = Instant::now();

@@ -1,5 +1,5 @@
-use super::circles::{Exception, ModuleGraph};
-use super::modules::read_crate;
+use super::super::modules::read_crate;
+use super::{Exception, ModuleGraph};
 
 /// Checks a crate of these `(file, text)` pairs; `lib.rs` is its root.
 fn check(files: &[(&str, &str)], exceptions: &[Exception]) -> Vec<String> {

@@ -96,7 +96,7 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// The guard and the tool must not read a second `+++` line differently.
+/// The guard and the tool read a second `+++` line differently, so a patch changed files that no rule had judged.
 #[tokio::test]
 async fn guard_judges_exactly_the_files_that_a_patch_touches() {
     let fixture = Fixture::new("patches");

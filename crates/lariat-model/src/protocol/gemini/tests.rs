@@ -1,15 +1,17 @@
-//! Tests that a model's output goes back to it unchanged: parts → events → blocks → parts.
+//! Tests model lists, and that a model's output goes back to it unchanged: parts → events → blocks → parts.
 
 use std::sync::Arc;
 
 use lariat_core::content::Content;
 use lariat_core::message::Message;
-use lariat_core::model::StreamEvent;
+use lariat_core::model::{ModelConfig, StreamEvent};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::decoder;
 use super::fixtures::{MODERN, contents, reply, result};
+use super::{Gemini, decoder};
+use crate::protocol::Protocol;
+use crate::wire::{Auth, ListedModel};
 
 /// The blocks that events describe, in the order of their indexes.
 fn blocks(events: Vec<StreamEvent>) -> Vec<Content> {
@@ -125,4 +127,29 @@ proptest! {
 fn signature_after_its_text_goes_back_on_the_text() {
     let parts = [json!({"text": "Hel"}), json!({"text": "lo"}), json!({"text": "", "thoughtSignature": "s"})];
     assert_eq!(there_and_back(&parts), json!([{"text": "Hello", "thoughtSignature": "s"}]));
+}
+
+#[test]
+fn lists_models_in_one_page_with_the_key_in_a_header() {
+    let request = Gemini.list_request(&ModelConfig::new("google-gemini", "")).unwrap();
+    assert_eq!(request.url, "https://generativelanguage.googleapis.com/v1beta/models?pageSize=1000");
+    assert_eq!((request.method, request.auth), (http::Method::GET, Auth::Header("x-goog-api-key")));
+}
+
+#[test]
+fn lists_models_that_can_chat_with_their_limits() {
+    let body = json!({"models": [
+        {
+            "name": "models/gemini-3-pro-preview", "displayName": "Gemini 3 Pro", "inputTokenLimit": 1_048_576,
+            "outputTokenLimit": 65_536, "supportedGenerationMethods": ["generateContent", "countTokens"],
+        },
+        {"name": "models/embedding-001", "supportedGenerationMethods": ["embedContent"]},
+    ]});
+    let mut expected = ListedModel::new("gemini-3-pro-preview");
+    expected.name = Some("Gemini 3 Pro".to_owned());
+    expected.context_window = Some(1_048_576);
+    expected.max_tokens = Some(65_536);
+    assert_eq!(Gemini.parse_models(body.to_string().as_bytes()).unwrap(), [expected]);
+    assert_eq!(Gemini.parse_models(b"{}").unwrap(), []);
+    assert!(Gemini.parse_models(b"<html>").is_err());
 }

@@ -96,15 +96,15 @@ fn spread(state: &mut u64) -> usize {
 #[test]
 fn outlines_every_mutated_source() {
     let sources: [(&str, &[u8]); 9] = [
-        ("Rust", include_bytes!("../tests/scenarios/map_rust/before/src/lib.rs")),
-        ("Python", include_bytes!("../tests/scenarios/map_python/before/shop/cart.py")),
-        ("JavaScript", include_bytes!("../tests/scenarios/map_javascript/before/web/app.mjs")),
-        ("TypeScript", include_bytes!("../tests/scenarios/map_typescript/before/src/store.ts")),
-        ("TSX", include_bytes!("../tests/scenarios/map_typescript/before/src/View.tsx")),
-        ("Go", include_bytes!("../tests/scenarios/map_go/before/server/server.go")),
-        ("Java", include_bytes!("../tests/scenarios/map_java/before/src/Shop.java")),
-        ("C", include_bytes!("../tests/scenarios/map_c/before/src/list.c")),
-        ("C++", include_bytes!("../tests/scenarios/map_cpp/before/src/shape.hpp")),
+        ("Rust", include_bytes!("../../tests/scenarios/map_rust/before/src/lib.rs")),
+        ("Python", include_bytes!("../../tests/scenarios/map_python/before/shop/cart.py")),
+        ("JavaScript", include_bytes!("../../tests/scenarios/map_javascript/before/web/app.mjs")),
+        ("TypeScript", include_bytes!("../../tests/scenarios/map_typescript/before/src/store.ts")),
+        ("TSX", include_bytes!("../../tests/scenarios/map_typescript/before/src/View.tsx")),
+        ("Go", include_bytes!("../../tests/scenarios/map_go/before/server/server.go")),
+        ("Java", include_bytes!("../../tests/scenarios/map_java/before/src/Shop.java")),
+        ("C", include_bytes!("../../tests/scenarios/map_c/before/src/list.c")),
+        ("C++", include_bytes!("../../tests/scenarios/map_cpp/before/src/shape.hpp")),
     ];
     let grammars = Grammars::default();
     let mut outliner = Outliner::new(&grammars);

@@ -9,7 +9,7 @@ use lariat_core::transcript::Transcript;
 use proptest::prelude::*;
 
 use super::request::build;
-use crate::protocol::anthropic::history_tests::any_messages;
+use crate::protocol::anthropic::tests::any_messages;
 
 const MODEL: &str = "anthropic.claude-sonnet-4-5-20250929-v1:0";
 
