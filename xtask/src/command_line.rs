@@ -102,17 +102,17 @@ impl CommandLine {
 impl fmt::Display for CommandLine {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, value) in &self.environment {
-            write!(formatter, "{name}={} ", quoted(value))?;
+            write!(formatter, "{name}={} ", quote(value))?;
         }
         write!(formatter, "{}", self.program)?;
         for argument in &self.arguments {
-            write!(formatter, " {}", quoted(argument))?;
+            write!(formatter, " {}", quote(argument))?;
         }
         Ok(())
     }
 }
 
-fn quoted(word: &str) -> String {
+fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

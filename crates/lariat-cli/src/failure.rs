@@ -41,13 +41,15 @@ impl FailureContext {
     /// Explains a run that did not complete. `session` is its id if it was saved and can be resumed.
     pub(crate) fn explain(&self, problem: Problem, outcome: &RunOutcome, session: Option<&str>) -> Problem {
         match outcome {
-            RunOutcome::Failed { error } => self.failed(&ModelFailure::parse(error), problem.exit, session),
-            RunOutcome::LimitReached { limit, scope } => self.limited(problem, *limit, *scope, session),
+            RunOutcome::Failed { error } => {
+                self.model_failure(&ModelFailure::parse(error), problem.exit, session)
+            }
+            RunOutcome::LimitReached { limit, scope } => self.limit_problem(problem, *limit, *scope, session),
             _ => resumable(problem, session),
         }
     }
 
-    fn failed(&self, failure: &ModelFailure, exit: Exit, session: Option<&str>) -> Problem {
+    fn model_failure(&self, failure: &ModelFailure, exit: Exit, session: Option<&str>) -> Problem {
         let provider = if self.provider.is_empty() { "the provider" } else { &self.provider };
         let message = failure.detail.message.as_str();
         let status = failure.detail.status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
@@ -138,7 +140,7 @@ impl FailureContext {
         }
     }
 
-    fn limited(
+    fn limit_problem(
         &self,
         problem: Problem,
         limit: LimitKind,

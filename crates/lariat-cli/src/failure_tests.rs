@@ -13,7 +13,7 @@ fn failure_context(provider: &str, key: Option<&str>) -> FailureContext {
     }
 }
 
-fn explained(provider: &str, error: &str) -> String {
+fn explain(provider: &str, error: &str) -> String {
     let key = "ANTHROPIC_API_KEY, from the environment";
     let outcome = RunOutcome::Failed { error: error.to_owned() };
     let problem = Problem::new(Exit::Model, error);
@@ -24,14 +24,14 @@ fn explained(provider: &str, error: &str) -> String {
 fn failure_that_is_not_the_providers_is_shown_as_it_is() {
     for error in ["anything else", "configuration: unknown protocol `x`", "network of friends (HTTP 500)"] {
         let hint = "  hint: continue with `lariat run --resume S-1`";
-        assert_eq!(explained("mine", error), format!("error: {error}\n{hint}"));
+        assert_eq!(explain("mine", error), format!("error: {error}\n{hint}"));
     }
 }
 
 #[test]
 fn rejected_key_error_names_provider_address_key_and_fix() {
     assert_eq!(
-        explained("anthropic", "authentication: Incorrect API key provided. (HTTP 401)"),
+        explain("anthropic", "authentication: Incorrect API key provided. (HTTP 401)"),
         "error: anthropic rejected the API key (HTTP 401)\n  \
            at:   https://api.example/v1\n  \
            said: Incorrect API key provided.\n  \
@@ -44,7 +44,7 @@ fn rejected_key_error_names_provider_address_key_and_fix() {
 #[test]
 fn server_error_names_attempts_and_retry_settings() {
     assert_eq!(
-        explained("mine", "network: boom (HTTP 500); 11 attempts in 303 s"),
+        explain("mine", "network: boom (HTTP 500); 11 attempts in 303 s"),
         "error: mine failed to respond (HTTP 500), tried 11 times in 5m 03s\n  \
            at:   https://api.example/v1\n  \
            said: boom\n  \
@@ -56,7 +56,7 @@ fn server_error_names_attempts_and_retry_settings() {
 #[test]
 fn hint_starts_local_server_that_is_not_running() {
     assert_eq!(
-        explained("ollama", "network: no connection: connection refused; 4 attempts in 8 s"),
+        explain("ollama", "network: no connection: connection refused; 4 attempts in 8 s"),
         "error: could not connect to ollama, tried 4 times in 8s\n  \
            at:   https://api.example/v1\n  \
            said: connection refused\n  \

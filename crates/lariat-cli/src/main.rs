@@ -23,7 +23,7 @@ use std::process::ExitCode;
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
-    lariat_host::process::LaunchHelper::serve_if_asked();
+    lariat_host::process::LaunchHelper::serve_if_requested();
     lariat_host::process::keep_memory_private();
     commands::start()
 }

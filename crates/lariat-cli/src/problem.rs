@@ -7,7 +7,7 @@ use lariat_core::store::StoreError;
 use lariat_guard::{BrokenRestriction, Origin, SettingsError, StateFileError};
 use lariat_runtime::BuildError;
 use lariat_service::ServiceError;
-use lariat_service::config::explained;
+use lariat_service::config::explain;
 use lariat_service::local::OpenError;
 
 use crate::exit::Exit;
@@ -116,9 +116,9 @@ impl From<ServiceError> for Problem {
 
 impl Problem {
     pub(crate) fn of_restriction(broken: &BrokenRestriction) -> Self {
-        let words = explained(&broken.subject, &broken.reason);
+        let words = explain(&broken.subject, &broken.reason);
         Self::new(Exit::Setup, format!("cannot enforce a restriction: {words}"))
-            .at(broken.place())
+            .at(broken.location())
             .hint("fix or remove it; Lariat refuses to run when it cannot enforce a restriction")
     }
 }

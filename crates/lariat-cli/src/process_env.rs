@@ -91,7 +91,8 @@ impl ProcessEnv {
 
     /// The environment that tools inherit. Programs in the working directory are not trusted.
     pub(crate) fn environment(&self) -> Environment {
-        Environment::inherited(self.variables.iter().cloned()).distrusting([&self.directory])
+        Environment::from_inherited(self.variables.iter().cloned())
+            .with_untrusted_directories([&self.directory])
     }
 
     /// The settings in `LARIAT_*` variables.
@@ -110,15 +111,15 @@ impl ProcessEnv {
     }
 
     /// Prepares to load the settings of a directory, together with those in variables.
-    pub(crate) fn visit(&self, cwd: Option<&PathBuf>) -> LoadOptions {
+    pub(crate) fn load_options(&self, cwd: Option<&PathBuf>) -> LoadOptions {
         let mut visit = LoadOptions::new(cwd.cloned().unwrap_or_else(|| self.directory.clone()));
         visit.environment = self.settings();
         visit
     }
 
     /// Loads the effective settings of a directory.
-    pub(crate) fn place(&self, visit: &LoadOptions) -> Result<LoadedProject, Problem> {
-        Ok(LoadedProject::visit(visit, &self.folders)?)
+    pub(crate) fn load_project(&self, visit: &LoadOptions) -> Result<LoadedProject, Problem> {
+        Ok(LoadedProject::load(visit, &self.folders)?)
     }
 
     /// Opens the service with the session store.
@@ -126,14 +127,18 @@ impl ProcessEnv {
         let path = place.settings.store.path.clone();
         let keys = Arc::new(self.keys());
         let service = LocalService::open(self.folders.clone(), path, self.environment(), keys).await?;
-        Ok(service.with_client(self.client(&place.settings)?).with_launch_helper(LaunchHelper::own()))
+        Ok(service
+            .with_client(self.client(&place.settings)?)
+            .with_launch_helper(LaunchHelper::current_executable()))
     }
 
     /// Opens a service whose sessions end with the process.
     pub(crate) async fn ephemeral(&self, place: &LoadedProject) -> Result<LocalService, ServiceError> {
         let keys = Arc::new(self.keys());
         let service = LocalService::ephemeral(self.folders.clone(), self.environment(), keys).await?;
-        Ok(service.with_client(self.client(&place.settings)?).with_launch_helper(LaunchHelper::own()))
+        Ok(service
+            .with_client(self.client(&place.settings)?)
+            .with_launch_helper(LaunchHelper::current_executable()))
     }
 
     /// HTTP settings: the proxy from the usual variables, and extra certificates from the settings. Loopback never uses a proxy.
@@ -267,7 +272,7 @@ impl Keys for EnvKeys {
         self.env.variable(name).map(str::to_owned)
     }
 
-    fn stored(&self, provider: &str) -> Option<String> {
+    fn stored_key(&self, provider: &str) -> Option<String> {
         let stored = self.stored.get_or_init(|| {
             let keys = KeyFile::new(self.env.folders.keys()).load();
             keys.unwrap_or_else(|problem| {

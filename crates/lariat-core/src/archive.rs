@@ -215,7 +215,7 @@ impl ListQuery {
 }
 
 /// Returns the searchable text of an event: messages of the user and the model, and titles.
-pub fn searchable(record: &EventRecord) -> Option<String> {
+pub fn searchable_text(record: &EventRecord) -> Option<String> {
     let text = match &record.event {
         AgentEvent::MessageEnd { message } => message_text(message.shared()?)?,
         AgentEvent::MessageQueued { message, .. } => message_text(message)?,
@@ -238,14 +238,14 @@ fn message_text(message: &AgentMessage) -> Option<String> {
 /// Result of verifying a journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Verdict {
+pub struct VerificationReport {
     /// Number of intact events.
     pub intact: u64,
     /// The damage found, if any.
     pub damage: Vec<Damage>,
 }
 
-impl Verdict {
+impl VerificationReport {
     /// Returns true if the journal is undamaged.
     pub const fn is_sound(&self) -> bool {
         self.damage.is_empty()
@@ -307,7 +307,7 @@ pub struct GarbageReport {
 /// A store that can list, search, fork, delete, verify, repair and watch sessions.
 pub trait SessionArchive: SessionStore {
     /// Reads up to `limit` events before `before_seq`, newest first.
-    fn read_back<'a>(
+    fn read_backwards<'a>(
         &'a self,
         session_id: &'a SessionId,
         before_seq: u64,
@@ -315,7 +315,11 @@ pub trait SessionArchive: SessionStore {
     ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>>;
 
     /// Waits until the journal has more than `beyond` events, then returns their number.
-    fn grown<'a>(&'a self, session_id: &'a SessionId, beyond: u64) -> BoxFuture<'a, Result<u64, StoreError>>;
+    fn wait_for_growth<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        beyond: u64,
+    ) -> BoxFuture<'a, Result<u64, StoreError>>;
 
     /// Returns the summary that a listing shows for one session.
     fn summary<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<SessionSummary, StoreError>>;
@@ -339,11 +343,17 @@ pub trait SessionArchive: SessionStore {
     fn delete<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// Verifies every record of a journal and the blobs that it references.
-    fn verify<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Verdict, StoreError>>;
+    fn verify<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+    ) -> BoxFuture<'a, Result<VerificationReport, StoreError>>;
 
     /// Makes a damaged journal usable again. Keeps intact records, puts [`AgentEvent::EventLost`] in place of
     /// the others and keeps a copy of the damaged bytes. Returns the damage found before the repair.
-    fn repair<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Verdict, StoreError>>;
+    fn repair<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+    ) -> BoxFuture<'a, Result<VerificationReport, StoreError>>;
 
     /// Permanently removes deleted sessions that no fork shares, and unreferenced blobs that are older than
     /// `grace`.

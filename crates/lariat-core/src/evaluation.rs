@@ -41,7 +41,7 @@ impl ParallelLoopOutcome {
     }
 
     /// Returns the messages that the branch added.
-    pub fn produced(&self) -> &[SharedMessage] {
+    pub fn added_messages(&self) -> &[SharedMessage] {
         self.messages.get(self.original_context_len..).unwrap_or_default()
     }
 }

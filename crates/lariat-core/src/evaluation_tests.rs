@@ -65,7 +65,7 @@ fn wrong_number_of_outcomes_is_a_typed_error() {
 
 #[test]
 fn branch_produced_what_follows_the_shared_context() {
-    let produced = |outcome: &ParallelLoopOutcome| outcome.produced().len();
+    let produced = |outcome: &ParallelLoopOutcome| outcome.added_messages().len();
     assert_eq!(produced(&outcome(0, &["before", "go", "more"], 1)), 2);
     assert_eq!(produced(&outcome(0, &["before"], 1)), 0);
     assert_eq!(produced(&outcome(0, &["compacted"], 5)), 0, "a conversation can become shorter");

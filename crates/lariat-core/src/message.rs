@@ -34,7 +34,7 @@ pub struct UserMessage {
     /// Usually a single text block.
     pub content: Vec<Content>,
     /// Who wrote the message.
-    #[serde(default, skip_serializing_if = "Origin::is_person")]
+    #[serde(default, skip_serializing_if = "Origin::is_from_user")]
     pub origin: Origin,
     /// Unix milliseconds.
     #[serde(default, with = "millis")]
@@ -60,7 +60,7 @@ pub enum Origin {
 
 impl Origin {
     /// Returns true if the user wrote the message.
-    pub const fn is_person(&self) -> bool {
+    pub const fn is_from_user(&self) -> bool {
         matches!(self, Self::Person)
     }
 }

@@ -256,13 +256,13 @@ pub trait PermissionPolicy: Send + Sync {
 
     /// Called after the answer to a request of this policy was recorded. When a session resumes, also called
     /// for every earlier answer that still applies.
-    fn answered(&self, request: &PermissionRequest, decision: &PermissionDecision) {
+    fn on_answered(&self, request: &PermissionRequest, decision: &PermissionDecision) {
         let _ = (request, decision);
     }
 
     /// Returns whether [`check`](Self::check) has no side effects: it calls no program and writes nothing.
     /// The events that led to a tool call need not be durable before such a check.
-    fn only_judges(&self) -> bool {
+    fn has_pure_check(&self) -> bool {
         false
     }
 
@@ -277,33 +277,33 @@ pub trait PermissionPolicy: Send + Sync {
     ///
     /// # Errors
     /// The reason why the tool call cannot run now, for the model. The call does not run.
-    fn starts(&self, query: PolicyQuery<'_>) -> Result<CallPermit, String> {
+    fn on_start(&self, query: PolicyQuery<'_>) -> Result<CallPermit, String> {
         let _ = query;
         Ok(CallPermit::default())
     }
 
     /// Returns whether the model may see this tool. The model can still name a hidden tool; the permission check decides
     /// about that call as about any other.
-    fn offers(&self, tool: &str) -> bool {
+    fn is_offered(&self, tool: &str) -> bool {
         let _ = tool;
         true
     }
 
     /// Returns whether this policy can queue changes as a plan. If so, the model is offered a tool to propose
     /// changes while it may not make any.
-    fn plans(&self) -> bool {
+    fn can_plan(&self) -> bool {
         false
     }
 
     /// Called when the user approved exactly this tool call beforehand and saw everything that it would
     /// change.
-    fn approved(&self, call: &ToolCall) {
+    fn on_approved(&self, call: &ToolCall) {
         let _ = call;
     }
 
     /// Called when a tool call ended and its result is about to be recorded. May change the result. The
     /// future is dropped when the time limit of the call expires; the result is then recorded unchanged.
-    fn finished<'a>(
+    fn on_finished<'a>(
         &'a self,
         query: PolicyQuery<'a>,
         result: &'a mut Result<ToolResult, ToolError>,
@@ -337,7 +337,7 @@ pub trait Approver: Send + Sync {
 pub struct AllowAll;
 
 impl PermissionPolicy for AllowAll {
-    fn only_judges(&self) -> bool {
+    fn has_pure_check(&self) -> bool {
         true
     }
 
@@ -351,7 +351,7 @@ impl PermissionPolicy for AllowAll {
 pub struct AskBeforeEffects;
 
 impl PermissionPolicy for AskBeforeEffects {
-    fn only_judges(&self) -> bool {
+    fn has_pure_check(&self) -> bool {
         true
     }
 

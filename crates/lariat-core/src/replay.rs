@@ -169,10 +169,10 @@ impl LoopReplayer<'_> {
         }
         let begun =
             Run::new(Arc::clone(self.config), start.clone(), number.unwrap_or_default(), transcript, prompts);
-        let mut run = begun.map_err(|error| self.diverged(format!("the loop does not start: {error}")))?;
+        let mut run = begun.map_err(|error| self.divergence(format!("the loop does not start: {error}")))?;
         run.remember(Arc::new(fold.memory().clone()));
-        for (queue, message) in fold.queued() {
-            run.carry_over(queue, Arc::clone(message));
+        for (queue, message) in fold.queued_messages() {
+            run.queue_earlier_message(queue, Arc::clone(message));
         }
         // Messages that were recorded before the start arrived before the start.
         let early = self.expected.iter().map_while(|record| match &record.event {
@@ -211,13 +211,13 @@ impl LoopReplayer<'_> {
                 continue;
             }
             if run.is_finished() {
-                return Err(self.diverged("the loop ended".to_owned()));
+                return Err(self.divergence("the loop ended".to_owned()));
             }
             let Some(inputs) =
                 self.answers.answer(self.expected.get(self.at..).unwrap_or_default(), &self.ids)
             else {
                 let waits = self.answers.describe_pending();
-                return Err(self.diverged(waits));
+                return Err(self.divergence(waits));
             };
             for input in inputs {
                 run.handle(input, self.stamp());
@@ -241,7 +241,7 @@ impl LoopReplayer<'_> {
                 // The machine of the crashed process would have recorded this next, but the crash prevented
                 // it.
                 Some(expected) if matches!(expected.event, AgentEvent::LoopRecovered { .. }) => return Ok(()),
-                Some(_) => return Err(self.diverged(compare::to_text(&record.event))),
+                Some(_) => return Err(self.divergence(compare::to_text(&record.event))),
             }
         }
         Ok(())
@@ -263,11 +263,11 @@ impl LoopReplayer<'_> {
         let seen = self.records.iter().take_while(|record| record.seq < recovered.seq).count();
         let prefix = self.records.get(..seen).unwrap_or_default();
         let Some(loop_id) = &recovered.loop_id else {
-            return Err(self.diverged("the recovery event has no loop id".to_owned()));
+            return Err(self.divergence("the recovery event has no loop id".to_owned()));
         };
         let recovered_run = Run::recover(Arc::clone(self.config), prefix, loop_id);
         let recovered_run =
-            recovered_run.map_err(|error| self.diverged(format!("the loop does not resume: {error}")))?;
+            recovered_run.map_err(|error| self.divergence(format!("the loop does not resume: {error}")))?;
         self.ids = IdMap::default();
         self.answers = RecordedAnswers::new(self.config);
         Ok(recovered_run.resume(self.stamp()))
@@ -316,7 +316,7 @@ impl LoopReplayer<'_> {
         Stamp { now: now.unwrap_or_default(), entropy: self.entropy }
     }
 
-    fn diverged(&self, replayed: String) -> Box<Divergence> {
+    fn divergence(&self, replayed: String) -> Box<Divergence> {
         let expected = self.expected.get(self.at);
         Box::new(Divergence {
             seq: expected.map(|record| record.seq),

@@ -96,40 +96,40 @@ impl<T: PermissionPolicy + ?Sized> PermissionPolicy for Arc<T> {
         (**self).check(query)
     }
 
-    fn answered(&self, request: &PermissionRequest, decision: &PermissionDecision) {
-        (**self).answered(request, decision);
+    fn on_answered(&self, request: &PermissionRequest, decision: &PermissionDecision) {
+        (**self).on_answered(request, decision);
     }
 
-    fn only_judges(&self) -> bool {
-        (**self).only_judges()
+    fn has_pure_check(&self) -> bool {
+        (**self).has_pure_check()
     }
 
     fn access(&self) -> Access {
         (**self).access()
     }
 
-    fn starts(&self, query: PolicyQuery<'_>) -> Result<CallPermit, String> {
-        (**self).starts(query)
+    fn on_start(&self, query: PolicyQuery<'_>) -> Result<CallPermit, String> {
+        (**self).on_start(query)
     }
 
-    fn offers(&self, tool: &str) -> bool {
-        (**self).offers(tool)
+    fn is_offered(&self, tool: &str) -> bool {
+        (**self).is_offered(tool)
     }
 
-    fn plans(&self) -> bool {
-        (**self).plans()
+    fn can_plan(&self) -> bool {
+        (**self).can_plan()
     }
 
-    fn approved(&self, call: &ToolCall) {
-        (**self).approved(call);
+    fn on_approved(&self, call: &ToolCall) {
+        (**self).on_approved(call);
     }
 
-    fn finished<'a>(
+    fn on_finished<'a>(
         &'a self,
         query: PolicyQuery<'a>,
         result: &'a mut Result<ToolResult, ToolError>,
     ) -> BoxFuture<'a, ()> {
-        (**self).finished(query, result)
+        (**self).on_finished(query, result)
     }
 
     fn session_hooks(&self) -> Option<&dyn SessionHooks> {

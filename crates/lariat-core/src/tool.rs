@@ -279,7 +279,7 @@ pub trait EarlierMessages: Send + Sync {
     ///
     /// # Errors
     /// Fails if the text cannot be read or the name is ambiguous.
-    fn tell<'a>(
+    fn stream_text<'a>(
         &'a self,
         name: &'a str,
         take: &'a mut (dyn FnMut(&str) + Send),

@@ -13,7 +13,9 @@ use crate::critical::{Surroundings, critical_reason};
 use crate::matched_files::MatchedFiles;
 use crate::operand::{Operand, literal_operands, operands, possible_operands};
 use crate::part::{Access, Part, PartKind, TouchedFile};
-use crate::program::{Writes, base, is_editor, is_safe_variable, is_transparent, takes_words, writes};
+use crate::program::{
+    WrittenOperands, base, is_editor, is_safe_variable, is_transparent, takes_words, writes,
+};
 use crate::protected::{may_match_policy, mentions_policy, policy};
 use crate::read_only::{Depth, ReadOnlyCommand, obeys_repository, read_only};
 use crate::resolve::SessionDirectories;
@@ -158,7 +160,7 @@ impl<'a> ScriptWalk<'a> {
             }
             return;
         }
-        if let Some(entered) = entered(&command.words, places) {
+        if let Some(entered) = cd_target(&command.words, places) {
             match entered {
                 Some(path) => self.add(part, &path, Access::Enter, location, Depth::Names),
                 None => part.hides_files = true,
@@ -210,7 +212,7 @@ impl<'a> ScriptWalk<'a> {
             Operand::Matching(directory, pattern) => {
                 part.hides_files |= access != Access::Read;
                 if let Some(depth) = depth {
-                    self.matching(part, pattern, access, location, depth);
+                    self.record_matches(part, pattern, access, location, depth);
                 }
                 self.add(part, pattern, access, location, Depth::Names);
                 directory
@@ -232,15 +234,15 @@ impl<'a> ScriptWalk<'a> {
                 MatchedFiles::in_directory(directory.join(path), depth, self.context.resolver.clone())
             });
             // The command opens each entry of the directory, so it follows links.
-            part.hides_files |=
-                depth == Depth::Files && matched.as_ref().is_some_and(|matched| self.leads_out(matched));
+            part.hides_files |= depth == Depth::Files
+                && matched.as_ref().is_some_and(|matched| self.links_leave_workspace(matched));
             part.touched_files
                 .push(TouchedFile { matched, ..TouchedFile::new(target, access, self.context) });
         }
     }
 
     /// Records the files that match a pattern.
-    fn matching(
+    fn record_matches(
         &self,
         part: &mut Part,
         pattern: &str,
@@ -250,10 +252,10 @@ impl<'a> ScriptWalk<'a> {
     ) {
         for directory in &location.directories {
             let matched =
-                |depth| MatchedFiles::matching(directory, pattern, depth, self.context.resolver.clone());
+                |depth| MatchedFiles::from_pattern(directory, pattern, depth, self.context.resolver.clone());
             // Links below a matching directory are not followed.
             let followed = if matches!(depth, Depth::Everything { .. }) { Depth::Names } else { depth };
-            part.hides_files |= self.leads_out(&matched(followed));
+            part.hides_files |= self.links_leave_workspace(&matched(followed));
             let target = self.context.target_in(pattern, directory);
             part.touched_files.push(TouchedFile {
                 matched: Some(matched(depth)),
@@ -263,8 +265,8 @@ impl<'a> ScriptWalk<'a> {
     }
 
     /// Whether links lead out of the workspace, or there are too many files to tell.
-    fn leads_out(&self, matched: &MatchedFiles) -> bool {
-        let found = matched.found();
+    fn links_leave_workspace(&self, matched: &MatchedFiles) -> bool {
+        let found = matched.walk_result();
         let is_outside = |link: &PathBuf| !self.context.workspace.iter().any(|own| link.starts_with(own));
         found.links.iter().any(is_outside) || found.hit_limit
     }
@@ -380,7 +382,7 @@ impl PossibleDirectories {
             }
             _ => return,
         }
-        let Some(path) = entered(&command.words, &context.places).flatten() else {
+        let Some(path) = cd_target(&command.words, &context.places).flatten() else {
             self.is_known = false;
             return;
         };
@@ -402,15 +404,15 @@ fn access(command: &Command, is_last: bool) -> Access {
     let arguments = command.words.get(1..).unwrap_or_default();
     let written = match writes(program) {
         None => false,
-        Some(Writes::All) => true,
-        Some(Writes::Last) => is_last || TARGET.are_in(arguments),
-        Some(Writes::With(options)) => options.are_in(arguments),
+        Some(WrittenOperands::All) => true,
+        Some(WrittenOperands::Last) => is_last || TARGET.are_in(arguments),
+        Some(WrittenOperands::With(options)) => options.are_in(arguments),
     };
     if written { Access::Write } else { Access::Read }
 }
 
 /// Returns where `cd` or `pushd` goes: `None` for another command, `Some(None)` if the directory is unknown.
-fn entered(words: &[Word], places: &SessionDirectories) -> Option<Option<String>> {
+fn cd_target(words: &[Word], places: &SessionDirectories) -> Option<Option<String>> {
     let (program, arguments) = words.split_first()?;
     if !matches!(program.text.as_str(), "cd" | "pushd") {
         return None;

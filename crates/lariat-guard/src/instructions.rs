@@ -40,7 +40,7 @@ pub fn lines(text: &str) -> impl Iterator<Item = (&str, bool)> {
 }
 
 /// Removes comments that start a line: they are for human readers.
-pub fn shown(text: &str) -> String {
+pub fn without_comments(text: &str) -> String {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut shown = String::with_capacity(text.len());
     let mut inside = false;
@@ -108,8 +108,8 @@ mod tests {
     #[test]
     fn removes_comments_that_start_a_line() {
         let text = "a\n<!-- one -->\nb\n<!-- two\nlines\n-->\nc <!-- stays -->\n```\n<!-- code -->\n```\n";
-        assert_eq!(shown(text), "a\nb\nc <!-- stays -->\n```\n<!-- code -->\n```\n");
-        assert_eq!(shown("<!-- never closed\ntext"), "");
+        assert_eq!(without_comments(text), "a\nb\nc <!-- stays -->\n```\n<!-- code -->\n```\n");
+        assert_eq!(without_comments("<!-- never closed\ntext"), "");
     }
 
     #[test]

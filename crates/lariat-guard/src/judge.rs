@@ -90,7 +90,7 @@ impl Guard {
     }
 
     /// Returns the deny rule that hides a tool from the model, if there is one.
-    pub fn removed(&self, tool: &str) -> Option<&Rule> {
+    pub fn hiding_rule(&self, tool: &str) -> Option<&Rule> {
         self.rulebook.hiding_rule(tool)
     }
 
@@ -105,13 +105,13 @@ impl Guard {
         let access = if used == FileUse::Read { Access::Read } else { Access::Write };
         self.decide_parts(
             query,
-            &AnalyzedCall::of_file(Part::file(ResolvedPath::opened(path), access, &self.context)),
+            &AnalyzedCall::of_file(Part::file(ResolvedPath::of_opened_file(path), access, &self.context)),
         )
     }
 
     /// Returns the files that a tool call names, by its arguments alone: what an earlier approval covers once it can no
     /// longer be determined where the paths led.
-    pub fn named(&self, query: &Query<'_>) -> Vec<JudgedFile> {
+    pub fn named_files(&self, query: &Query<'_>) -> Vec<JudgedFile> {
         let mut files =
             AnalyzedCall::new(query.tool, query.arguments, query.effects, &self.context).files_as_named();
         let directory = &self.context.places.directory;
@@ -140,7 +140,7 @@ impl Guard {
     }
 
     /// Returns the real paths of the workspace files that a tool call writes, as far as its arguments tell.
-    pub fn written(&self, query: &Query<'_>) -> Vec<std::path::PathBuf> {
+    pub fn written_files(&self, query: &Query<'_>) -> Vec<std::path::PathBuf> {
         let call = AnalyzedCall::new(query.tool, query.arguments, query.effects, &self.context);
         let touched_files = call.parts.iter().flat_map(|part| &part.touched_files);
         let written = touched_files.filter(|touch| touch.access == Access::Write && touch.is_inside);
@@ -162,10 +162,10 @@ impl Guard {
     fn decide_parts(&self, query: &Query<'_>, call: &AnalyzedCall) -> Judgement {
         let danger = danger(call);
         let decide = |verdict, because| Judgement::new(verdict, danger, because);
-        let mode = self.settings.permitted(query.mode);
+        let mode = self.settings.allowed_mode(query.mode);
         let asked = if mode == Mode::DontAsk { GuardDecision::Deny } else { GuardDecision::Ask };
 
-        let denied = restricting(&self.rulebook, Effect::Deny, query, call);
+        let denied = matching_reasons(&self.rulebook, Effect::Deny, query, call);
         if !denied.is_empty() {
             return decide(GuardDecision::Deny, denied);
         }
@@ -175,7 +175,7 @@ impl Guard {
                 return decide(GuardDecision::Deny, denied_by_plan);
             }
         }
-        let ask = restricting(&self.rulebook, Effect::Ask, query, call);
+        let ask = matching_reasons(&self.rulebook, Effect::Ask, query, call);
         if !ask.is_empty() {
             return decide(asked, ask);
         }
@@ -195,7 +195,7 @@ impl Guard {
     }
 
     /// Whether a rule matches a tool call or a part of it. Returns true if the rule or the command cannot be parsed.
-    pub fn fits(&self, rule: &str, tool: &str, arguments: &Value, effects: ToolEffects) -> bool {
+    pub fn rule_matches(&self, rule: &str, tool: &str, arguments: &Value, effects: ToolEffects) -> bool {
         let layer = Layer::new(Origin::flags()).with_rule(Effect::Ask, rule);
         let settings = Settings::merge([layer], Trust::Trusted);
         let (rulebook, broken) = Rulebook::new(settings.rules, &self.context);
@@ -204,7 +204,7 @@ impl Guard {
         }
         let query = Query::new(tool, arguments, effects);
         let call = AnalyzedCall::new(tool, arguments, effects, &self.context);
-        call.is_unreadable() || !restricting(&rulebook, Effect::Ask, &query, &call).is_empty()
+        call.is_unreadable() || !matching_reasons(&rulebook, Effect::Ask, &query, &call).is_empty()
     }
 
     /// Reasons to ask that no rule overrides, and hardly a mode.
@@ -299,7 +299,12 @@ impl Guard {
 }
 
 /// Returns the rules of one effect that match, each with the part it matches.
-fn restricting(rulebook: &Rulebook, effect: Effect, query: &Query<'_>, call: &AnalyzedCall) -> Vec<Reason> {
+fn matching_reasons(
+    rulebook: &Rulebook,
+    effect: Effect,
+    query: &Query<'_>,
+    call: &AnalyzedCall,
+) -> Vec<Reason> {
     let whole = rulebook.call_rule(effect, query.tool, query.effects, query.arguments);
     let text = || {
         // If the parts are uncertain, the whole text is compared as well.
@@ -310,7 +315,7 @@ fn restricting(rulebook: &Rulebook, effect: Effect, query: &Query<'_>, call: &An
         return vec![Reason::rule(shown_text(call, query), rule)];
     }
     let matching = call.parts.iter().filter_map(|part| {
-        let rule = rulebook.restricting(effect, query.tool, part, call)?;
+        let rule = rulebook.restricting_rule(effect, query.tool, part, call)?;
         Some(Reason::rule(&part.shown, rule))
     });
     matching.collect()

@@ -118,9 +118,9 @@ fn invalid_arguments_are_never_allowed_to_write_or_run() {
 #[test]
 fn bare_deny_hides_a_tool_and_scoped_deny_does_not() {
     let guard = guard(&[(Effect::Deny, "WebFetch"), (Effect::Deny, "Bash(rm *)"), (Effect::Deny, "mcp__a")]);
-    assert!(guard.removed("fetch").is_some());
-    assert!(guard.removed("mcp__a__b").is_some());
-    assert!(guard.removed("bash").is_none());
+    assert!(guard.hiding_rule("fetch").is_some());
+    assert!(guard.hiding_rule("mcp__a__b").is_some());
+    assert!(guard.hiding_rule("bash").is_none());
 }
 
 #[test]

@@ -67,7 +67,12 @@ impl MatchedFiles {
     }
 
     /// The files that match a pattern relative to a directory, and the files in them.
-    pub(crate) fn matching(root: &Path, pattern: &str, depth: Depth, resolver: Arc<dyn Resolver>) -> Self {
+    pub(crate) fn from_pattern(
+        root: &Path,
+        pattern: &str,
+        depth: Depth,
+        resolver: Arc<dyn Resolver>,
+    ) -> Self {
         let root = if pattern.starts_with('/') { PathBuf::from("/") } else { root.to_owned() };
         let names = pattern
             .split('/')
@@ -78,7 +83,7 @@ impl MatchedFiles {
     }
 
     /// Walks on the first call and returns the same result afterwards.
-    pub(crate) fn found(&self) -> &WalkResult {
+    pub(crate) fn walk_result(&self) -> &WalkResult {
         self.found.get_or_init(|| self.walk())
     }
 

@@ -39,13 +39,13 @@ impl Resolver for TestFiles {
 
 fn files(matched: &MatchedFiles) -> Vec<String> {
     let mut files: Vec<String> =
-        matched.found().files.iter().map(|file| file.named.display().to_string()).collect();
+        matched.walk_result().files.iter().map(|file| file.named.display().to_string()).collect();
     files.sort();
     files
 }
 
 fn matching(pattern: &str, depth: Depth) -> MatchedFiles {
-    MatchedFiles::matching(Path::new("/w"), pattern, depth, Arc::new(TestFiles))
+    MatchedFiles::from_pattern(Path::new("/w"), pattern, depth, Arc::new(TestFiles))
 }
 
 #[test]
@@ -68,10 +68,10 @@ fn pattern_matches_the_names_that_bash_matches() {
 
 #[test]
 fn reports_followed_links() {
-    assert_eq!(matching("o*/*", Depth::Names).found().links, [PathBuf::from("/outside")]);
-    assert_eq!(matching("*.txt", Depth::Names).found().links, [] as [PathBuf; 0]);
+    assert_eq!(matching("o*/*", Depth::Names).walk_result().links, [PathBuf::from("/outside")]);
+    assert_eq!(matching("*.txt", Depth::Names).walk_result().links, [] as [PathBuf; 0]);
     let folder = MatchedFiles::in_directory(PathBuf::from("/w/sub"), Depth::Files, Arc::new(TestFiles));
-    assert_eq!(folder.found().links, [PathBuf::from("/outside/secret")]);
+    assert_eq!(folder.walk_result().links, [PathBuf::from("/outside/secret")]);
 }
 
 #[test]
@@ -109,5 +109,5 @@ fn recursive_reader_enters_directories_but_follows_no_links() {
 fn result_is_incomplete_if_nothing_is_known_about_files() {
     let matched =
         MatchedFiles::in_directory(PathBuf::from("/w"), Depth::Files, Arc::new(crate::resolve::NoLinks));
-    assert!(!matched.found().is_complete && matched.found().files.is_empty());
+    assert!(!matched.walk_result().is_complete && matched.walk_result().files.is_empty());
 }

@@ -92,12 +92,12 @@ const NETWORK_PROGRAMS: &[(&str, &[&str])] = &[
 ];
 
 impl Guard {
-    /// Returns the openings that a tool call requests by its argument `needs`, in order, without duplicates. Nothing that
+    /// Returns the openings that a tool call requests by its argument `needed_openings`, in order, without duplicates. Nothing that
     /// restricts or opens the sandbox is ignored silently.
     ///
     /// # Errors
     /// The entry that cannot be parsed, in words for the model.
-    pub fn requested(query: &Query<'_>) -> Result<Vec<SandboxOpening>, String> {
+    pub fn requested_openings(query: &Query<'_>) -> Result<Vec<SandboxOpening>, String> {
         let listed = match query.arguments.get(ARGUMENT) {
             None | Some(Value::Null) => return Ok(Vec::new()),
             Some(_) if call_subject(query.tool) != CallSubject::Command => return Ok(Vec::new()),
@@ -117,7 +117,7 @@ impl Guard {
     }
 
     /// Returns what a command is known to need: the repository to commit, the network to install packages.
-    pub fn needs(&self, query: &Query<'_>) -> Vec<SandboxOpening> {
+    pub fn needed_openings(&self, query: &Query<'_>) -> Vec<SandboxOpening> {
         if call_subject(query.tool) != CallSubject::Command {
             return Vec::new();
         }

@@ -14,9 +14,9 @@ fn guard() -> Guard {
     )
 }
 
-fn needs(command: &str) -> Vec<SandboxOpening> {
+fn needed_openings(command: &str) -> Vec<SandboxOpening> {
     let arguments = json!({ "command": command });
-    guard().needs(&Query::new("bash", &arguments, ToolEffects::ALL))
+    guard().needed_openings(&Query::new("bash", &arguments, ToolEffects::ALL))
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn commands_need_openings_by_program_and_subcommand() {
 fn parses_requested_openings_and_rejects_unknown_ones() {
     let requested = |needs: Value| {
         let arguments = json!({ "command": "x", "needs": needs });
-        Guard::requested(&Query::new("bash", &arguments, ToolEffects::ALL))
+        Guard::requested_openings(&Query::new("bash", &arguments, ToolEffects::ALL))
     };
     let both = vec![SandboxOpening::Network, SandboxOpening::Write("/opt/x".to_owned())];
     assert_eq!(requested(json!(["network", "/opt/x", "network"])), Ok(both));

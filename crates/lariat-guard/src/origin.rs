@@ -26,7 +26,7 @@ pub enum Level {
 
 impl Level {
     /// Whether these settings lie in the workspace; they apply in full only if the workspace is trusted.
-    pub const fn is_of_the_workspace(self) -> bool {
+    pub const fn is_workspace_level(self) -> bool {
         matches!(self, Self::Local | Self::Project)
     }
 }
@@ -63,7 +63,7 @@ impl Origin {
     }
 
     /// A command-line flag or an environment variable, by name.
-    pub fn named(level: Level, name: impl Into<String>) -> Self {
+    pub fn by_name(level: Level, name: impl Into<String>) -> Self {
         Self { level, file: None, name: Some(name.into()) }
     }
 

@@ -7,7 +7,7 @@ use lariat_core::permission::DangerLevel;
 
 use crate::check_context::CheckContext;
 use crate::matched_files::MatchedFiles;
-use crate::protected::{policy, protected};
+use crate::protected::{policy, protected_name};
 use crate::resolve::ResolvedPath;
 
 /// How a file is used.
@@ -120,7 +120,8 @@ impl Part {
                 self.critical = Some(format!("`{}` is a device", touch.target.named.display()));
             }
             if self.protected.is_none() {
-                self.protected = protected(&touch.target).or_else(|| context.places.script(&touch.target));
+                self.protected =
+                    protected_name(&touch.target).or_else(|| context.places.script(&touch.target));
             }
         }
         if self.critical.is_some() {

@@ -263,7 +263,7 @@ mod tests {
     use crate::resolve::{NoLinks, ResolvedPath, SessionDirectories};
 
     fn target(path: &str) -> ResolvedPath {
-        ResolvedPath::opened(Path::new(path))
+        ResolvedPath::of_opened_file(Path::new(path))
     }
 
     fn rules(patterns: &[String]) -> (PathRules, Vec<usize>) {

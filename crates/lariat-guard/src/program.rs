@@ -176,7 +176,7 @@ const SAFE_VARIABLES: &[&str] = &[
 
 /// Which operands of a program are files that it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Writes {
+pub(crate) enum WrittenOperands {
     /// All of them.
     All,
     /// The last; the others are read.
@@ -186,33 +186,33 @@ pub(crate) enum Writes {
 }
 
 /// Programs that write files they are given.
-const WRITERS: &[(&str, Writes)] = &[
-    ("cp", Writes::Last),
-    ("install", Writes::Last),
-    ("ln", Writes::All),
-    ("rsync", Writes::Last),
-    ("scp", Writes::Last),
-    ("mv", Writes::All),
-    ("rm", Writes::All),
-    ("rmdir", Writes::All),
-    ("unlink", Writes::All),
-    ("shred", Writes::All),
-    ("mkdir", Writes::All),
-    ("touch", Writes::All),
-    ("tee", Writes::All),
-    ("truncate", Writes::All),
-    ("chmod", Writes::All),
-    ("chown", Writes::All),
-    ("chgrp", Writes::All),
-    ("dd", Writes::All),
-    ("patch", Writes::All),
-    ("mkfifo", Writes::All),
-    ("mktemp", Writes::All),
-    ("sed", Writes::With(Options::new("-i --in-place", "efl"))),
-    ("perl", Writes::With(Options::new("-i -p", "eEFIMm"))),
-    ("sort", Writes::With(Options::new("-o --output", "kSTt"))),
-    ("curl", Writes::With(Options::new("-o --output", "ACDEFHKPQTXYbcdehmrtuwxyz"))),
-    ("wget", Writes::With(Options::new("-O --output-document", "aoeiBtTwQPUlADRIX"))),
+const WRITERS: &[(&str, WrittenOperands)] = &[
+    ("cp", WrittenOperands::Last),
+    ("install", WrittenOperands::Last),
+    ("ln", WrittenOperands::All),
+    ("rsync", WrittenOperands::Last),
+    ("scp", WrittenOperands::Last),
+    ("mv", WrittenOperands::All),
+    ("rm", WrittenOperands::All),
+    ("rmdir", WrittenOperands::All),
+    ("unlink", WrittenOperands::All),
+    ("shred", WrittenOperands::All),
+    ("mkdir", WrittenOperands::All),
+    ("touch", WrittenOperands::All),
+    ("tee", WrittenOperands::All),
+    ("truncate", WrittenOperands::All),
+    ("chmod", WrittenOperands::All),
+    ("chown", WrittenOperands::All),
+    ("chgrp", WrittenOperands::All),
+    ("dd", WrittenOperands::All),
+    ("patch", WrittenOperands::All),
+    ("mkfifo", WrittenOperands::All),
+    ("mktemp", WrittenOperands::All),
+    ("sed", WrittenOperands::With(Options::new("-i --in-place", "efl"))),
+    ("perl", WrittenOperands::With(Options::new("-i -p", "eEFIMm"))),
+    ("sort", WrittenOperands::With(Options::new("-o --output", "kSTt"))),
+    ("curl", WrittenOperands::With(Options::new("-o --output", "ACDEFHKPQTXYbcdehmrtuwxyz"))),
+    ("wget", WrittenOperands::With(Options::new("-O --output-document", "aoeiBtTwQPUlADRIX"))),
 ];
 
 /// Of those, the ones that change a workspace as an edit does: undo can restore everything.
@@ -278,7 +278,7 @@ pub(crate) fn is_transparent(wrapper: &str) -> bool {
 }
 
 /// Whether no rule with `*` allows a program.
-pub(crate) fn is_never_by_pattern(program: &str) -> bool {
+pub(crate) fn needs_exact_rule(program: &str) -> bool {
     NEVER_BY_PATTERN.contains(&base(program))
 }
 
@@ -303,7 +303,7 @@ pub(crate) fn is_safe_variable(name: &str) -> bool {
 }
 
 /// Returns which operands of a program it writes.
-pub(crate) fn writes(program: &str) -> Option<Writes> {
+pub(crate) fn writes(program: &str) -> Option<WrittenOperands> {
     WRITERS.iter().find(|(name, _)| *name == base(program)).map(|(_, writes)| *writes)
 }
 

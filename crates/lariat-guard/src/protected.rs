@@ -22,7 +22,7 @@ const POLICY: &[&str] = &[".mcp.json", ".claude.json", "lariat.toml", ".lariat"]
 const MANAGED: &[&str] = &["/etc/claude-code", "/etc/lariat", "/library/application support/claudecode"];
 
 /// Returns the protected name in a path, for the user.
-pub(crate) fn protected(target: &ResolvedPath) -> Option<String> {
+pub(crate) fn protected_name(target: &ResolvedPath) -> Option<String> {
     target.forms().find_map(|form| {
         let names = names(form);
         names.iter().enumerate().find_map(|(index, name)| {
@@ -94,14 +94,14 @@ fn starts_with(names: &[String], listed: &str) -> bool {
 fn names(path: &Path) -> Vec<String> {
     path.components()
         .filter_map(|component| match component {
-            Component::Normal(name) => Some(folded(&name.to_string_lossy())),
+            Component::Normal(name) => Some(fold_name(&name.to_string_lossy())),
             _ => None,
         })
         .collect()
 }
 
 /// Normalises a name as the most lenient file system would compare it.
-fn folded(name: &str) -> String {
+fn fold_name(name: &str) -> String {
     let visible: String = name.chars().filter(|c| !is_invisible(*c)).flat_map(char::to_lowercase).collect();
     let visible = visible.split("::").next().unwrap_or_default();
     visible.trim_end_matches(['.', ' ']).to_owned()

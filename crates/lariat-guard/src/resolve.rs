@@ -143,7 +143,7 @@ impl ResolvedPath {
     }
 
     /// A file that was opened, by its real path.
-    pub(crate) fn opened(path: &Path) -> Self {
+    pub(crate) fn of_opened_file(path: &Path) -> Self {
         Self { named: path.to_owned(), real: Some(path.to_owned()), entry: None }
     }
 

@@ -61,7 +61,7 @@ pub(crate) enum Tools {
 
 impl Tools {
     /// Whether a tool is among them, or can do what they do: for deny and ask rules.
-    pub(crate) fn matched(&self, tool: &str, effects: ToolEffects) -> bool {
+    pub(crate) fn matches_tool(&self, tool: &str, effects: ToolEffects) -> bool {
         let stands = |alias: &'static str| match self {
             Self::NamedScript(names) => alias_of(alias).is_some_and(|alias| alias.tools == *names),
             Self::Matching(name) => name.matches(alias),
@@ -165,7 +165,7 @@ impl Rule {
         };
         match parse_specifier(name, specifier, effect) {
             Ok((specifier @ Specifier::Path(_), reason)) => {
-                (made(of_files(name, tools), specifier), reason.and_then(warning))
+                (made(file_tools(name, tools), specifier), reason.and_then(warning))
             }
             Ok((specifier, reason)) => (made(tools, specifier), reason.and_then(warning)),
             Err(reason) => (None, warning(reason)),
@@ -174,7 +174,7 @@ impl Rule {
 
     /// Returns the one tool that the rule applies to, unless that is a name of settings or a tool of a server. A program
     /// that knows all of its tools can detect a typo by it.
-    pub fn own_tool(&self) -> Option<&str> {
+    pub fn builtin_tool(&self) -> Option<&str> {
         match &self.tools {
             Tools::One(name) if !name.starts_with(MCP) => Some(name),
             _ => None,
@@ -240,7 +240,7 @@ fn tools(name: &str, effect: Effect) -> Result<Tools, &'static str> {
 }
 
 /// Returns the tools of a rule about files: all that read, or all that write, whichever of them it names.
-fn of_files(name: &str, tools: Tools) -> Tools {
+fn file_tools(name: &str, tools: Tools) -> Tools {
     let class = match alias_of(name)
         .filter(|alias| alias.paths == PathSpecifiers::Ignored)
         .map(|alias| alias.call_subject)

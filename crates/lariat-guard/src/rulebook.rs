@@ -11,7 +11,7 @@ use crate::effect::Effect;
 use crate::part::{Access, Part, PartKind, TouchedFile};
 use crate::path_rule::PathRules;
 use crate::rule::{Parameter, Rule, Specifier, Tools, Warning};
-use crate::shell_rule::{Covering, inner_spellings, spellings};
+use crate::shell_rule::{CoverageSearch, inner_spellings, spellings};
 use crate::tool_name::{CallSubject, alias_of};
 
 /// The rules of a session.
@@ -132,7 +132,7 @@ impl Rulebook {
     ) -> Option<&Rule> {
         let list = self.list(effect);
         let whole = self.rules_of(&list.calls).find(|rule| {
-            let speaks = rule.tools.matched(tool, effects)
+            let speaks = rule.tools.matches_tool(tool, effects)
                 || (effect == Effect::Deny && file_class(rule) == Some(CallSubject::Read) && is_writer(tool));
             speaks && matches_parameter(&rule.specifier, arguments)
         });
@@ -149,7 +149,7 @@ impl Rulebook {
     }
 
     /// Finds a deny or ask rule that matches a part.
-    pub(crate) fn restricting(
+    pub(crate) fn restricting_rule(
         &self,
         effect: Effect,
         tool: &str,
@@ -189,7 +189,7 @@ impl Rulebook {
             if whole.is_some() {
                 return whole;
             }
-            let allowing_rule = Covering::new(command, &call.text)?;
+            let allowing_rule = CoverageSearch::new(command, &call.text)?;
             let by_command = self.rules_of(&list.commands).find(|rule| match &rule.specifier {
                 Specifier::Command(pattern, _) => {
                     rule.tools.contain(tool) && allowing_rule.is_covered_by(pattern)
@@ -219,8 +219,10 @@ impl Rulebook {
         let list = self.list(effect);
         let beneath = touch.matched.iter().filter(|_| effect != Effect::Allow);
         let find = |rules: &PathRules| {
-            let mut targets =
-                beneath.clone().filter(|_| !rules.is_empty()).flat_map(|matched| &matched.found().files);
+            let mut targets = beneath
+                .clone()
+                .filter(|_| !rules.is_empty())
+                .flat_map(|matched| &matched.walk_result().files);
             rules.find(&touch.target).or_else(|| targets.find_map(|target| rules.find(target)))
         };
         let number = match touch.access {
@@ -306,7 +308,7 @@ impl Rulebook {
 
 /// Whether a file stands for more files than could be examined.
 fn is_incomplete(touch: &TouchedFile) -> bool {
-    touch.matched.as_ref().is_some_and(|matched| !matched.found().is_complete)
+    touch.matched.as_ref().is_some_and(|matched| !matched.walk_result().is_complete)
 }
 
 fn is_writer(tool: &str) -> bool {

@@ -104,8 +104,8 @@ impl Layer {
     /// Removes what the layer may not say: until its workspace is trusted, a workspace layer can only restrict. What is
     /// removed is added to its warnings.
     #[must_use]
-    pub fn held_to(mut self, trust: Trust) -> Self {
-        if self.origin.level.is_of_the_workspace() {
+    pub fn restricted_by(mut self, trust: Trust) -> Self {
+        if self.origin.level.is_workspace_level() {
             remove_untrusted(&mut self, trust);
         }
         self
@@ -249,14 +249,14 @@ impl Settings {
         settings.disables_auto = layers.iter().any(|layer| layer.disables_auto);
         let mut mode = None;
         for layer in layers {
-            let mut layer = layer.held_to(trust);
+            let mut layer = layer.restricted_by(trust);
             settings.rules.append(&mut layer.rules);
             settings.additional_directories.extend(layer.additional_directories.iter().map(PathBuf::from));
             settings.warnings.append(&mut layer.warnings);
             settings.ask_if_broken(&layer);
             mode = mode.or(layer.default_mode);
         }
-        settings.mode = settings.permitted(mode.unwrap_or_default());
+        settings.mode = settings.allowed_mode(mode.unwrap_or_default());
         settings
     }
 
@@ -274,7 +274,7 @@ impl Settings {
     }
 
     /// Returns a mode, or the default one if settings disable it.
-    pub fn permitted(&self, mode: Mode) -> Mode {
+    pub fn allowed_mode(&self, mode: Mode) -> Mode {
         match mode {
             Mode::Bypass if self.disables_bypass => Mode::Default,
             Mode::Auto if self.disables_auto => Mode::Default,

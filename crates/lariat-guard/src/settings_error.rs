@@ -20,11 +20,11 @@ pub enum SettingsError {
         reason: String,
     },
     /// Restrictions, at least one, cannot be put into effect.
-    #[error("{}", listed(.0))]
+    #[error("{}", join_lines(.0))]
     Restrictions(Vec<BrokenRestriction>),
 }
 
-fn listed(broken: &[BrokenRestriction]) -> String {
+fn join_lines(broken: &[BrokenRestriction]) -> String {
     broken.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
@@ -63,7 +63,7 @@ impl BrokenRestriction {
     }
 
     /// The file and the line, or the flag or variable.
-    pub fn place(&self) -> String {
+    pub fn location(&self) -> String {
         match self.line {
             Some(line) => format!("{}:{line}", self.origin),
             None => self.origin.to_string(),
@@ -73,6 +73,6 @@ impl BrokenRestriction {
 
 impl fmt::Display for BrokenRestriction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: `{}` {}", self.place(), self.subject, self.reason)
+        write!(f, "{}: `{}` {}", self.location(), self.subject, self.reason)
     }
 }

@@ -82,7 +82,7 @@ fn invalid_restriction_is_broken_and_has_its_line() {
         broken,
         [("dney", Some(6)), ("deny", Some(2)), ("Read(.x", Some(3)), ("defaultMode", Some(5))]
     );
-    assert_eq!(layer.broken[2].place(), "user settings /people/u/.claude/settings.json:3");
+    assert_eq!(layer.broken[2].location(), "user settings /people/u/.claude/settings.json:3");
 }
 
 #[test]

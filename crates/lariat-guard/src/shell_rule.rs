@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use crate::program::{
-    base, is_broad, is_builtin, is_find_action, is_never_by_pattern, is_safe_variable, is_transparent,
+    base, is_broad, is_builtin, is_find_action, is_safe_variable, is_transparent, needs_exact_rule,
     options_before_subcommand, takes_words, writes,
 };
 use crate::read_only::is_listed;
@@ -64,9 +64,9 @@ fn runs(pattern: &str) -> bool {
 pub(crate) fn spellings(command: &Command, script: &str) -> Vec<String> {
     let mut spellings = Vec::with_capacity(4);
     let Some(program) = command.words.first() else {
-        return written(command, script).into_iter().map(str::to_owned).collect();
+        return source_text(command, script).into_iter().map(str::to_owned).collect();
     };
-    let mut plain = joined(&command.words, |word| Cow::Borrowed(&word.text));
+    let mut plain = join_words(&command.words, |word| Cow::Borrowed(&word.text));
     plain.truncate(plain.trim_end().len());
     let skipped =
         options_before_subcommand(&program.text, rest(&command.words).map(|word| word.text.as_str()));
@@ -85,7 +85,7 @@ pub(crate) fn spellings(command: &Command, script: &str) -> Vec<String> {
         spellings.extend(without_directory(&whole, &first));
         spellings.push(whole);
     }
-    spellings.extend(written(command, script).filter(|written| *written != plain).map(str::to_owned));
+    spellings.extend(source_text(command, script).filter(|written| *written != plain).map(str::to_owned));
     spellings.push(plain);
     spellings
 }
@@ -130,7 +130,7 @@ fn without_directory(whole: &str, program: &str) -> Option<String> {
         .then(|| format!("{name}{}", whole.strip_prefix(program).unwrap_or_default()))
 }
 
-fn written<'a>(command: &Command, script: &'a str) -> Option<&'a str> {
+fn source_text<'a>(command: &Command, script: &'a str) -> Option<&'a str> {
     script.get(command.place.clone()).map(str::trim).filter(|text| !text.is_empty())
 }
 
@@ -138,7 +138,7 @@ fn rest(words: &[Word]) -> impl Iterator<Item = &Word> {
     words.iter().skip(1)
 }
 
-fn joined<'a>(words: &'a [Word], text: impl Fn(&'a Word) -> Cow<'a, str>) -> String {
+fn join_words<'a>(words: &'a [Word], text: impl Fn(&'a Word) -> Cow<'a, str>) -> String {
     let mut whole = String::with_capacity(64);
     for (index, word) in words.iter().enumerate() {
         if index > 0 {
@@ -150,7 +150,7 @@ fn joined<'a>(words: &'a [Word], text: impl Fn(&'a Word) -> Cow<'a, str>) -> Str
 }
 
 /// A command as an allow rule sees it.
-pub(crate) struct Covering {
+pub(crate) struct CoverageSearch {
     /// From the first wrapper that rules do not look through.
     text: String,
     /// As written; only if there are no wrappers and no variables.
@@ -171,7 +171,7 @@ enum Kind {
     Exact,
 }
 
-impl Covering {
+impl CoverageSearch {
     /// `None` if no rule can allow it: its program is unknown, or a variable changes what it does.
     pub(crate) fn new(command: &Command, script: &str) -> Option<Self> {
         if !command.words.first().is_some_and(|program| program.is_known && !program.text.is_empty()) {
@@ -182,11 +182,11 @@ impl Covering {
         }
         let shown = command.wrappers.iter().skip_while(|wrapper| is_transparent(wrapper));
         let shown: Vec<&str> = shown.map(String::as_str).collect();
-        let words = joined(&command.words, quoted);
+        let words = join_words(&command.words, quote);
         let text = if shown.is_empty() { words } else { format!("{} {words}", shown.join(" ")) };
         let program = text.split(' ').next().unwrap_or_default().to_owned();
         let plain = command.wrappers.is_empty() && command.assignments.is_empty();
-        let written = plain.then(|| written(command, script)).flatten().map(str::to_owned);
+        let written = plain.then(|| source_text(command, script)).flatten().map(str::to_owned);
         let kind = kind(command, &shown);
         Some(Self { text, written, program, kind })
     }
@@ -217,11 +217,11 @@ impl Covering {
 
 fn kind(command: &Command, shown: &[&str]) -> Kind {
     let program = command.words.first().map_or("", |word| word.text.as_str());
-    let never = |text: &str| is_never_by_pattern(text.split(' ').next().unwrap_or_default());
+    let never = |text: &str| needs_exact_rule(text.split(' ').next().unwrap_or_default());
     let acts = base(program) == "find"
         && rest(&command.words).any(|word| is_find_action(&word.text) || word.may_be_option());
     let evaluates = matches!(base(program), "make" | "gmake") && rest(&command.words).any(is_makefile);
-    if acts || evaluates || is_never_by_pattern(program) || shown.iter().any(|wrapper| never(wrapper)) {
+    if acts || evaluates || needs_exact_rule(program) || shown.iter().any(|wrapper| never(wrapper)) {
         Kind::Exact
     } else if command.runs_its_arguments() {
         Kind::ByCode
@@ -244,7 +244,7 @@ fn is_makefile(word: &Word) -> bool {
 }
 
 /// Spells a word as in a rule: quoted if its end would be unclear otherwise.
-fn quoted(word: &Word) -> Cow<'_, str> {
+fn quote(word: &Word) -> Cow<'_, str> {
     let is_plain =
         !word.text.is_empty() && !word.text.contains(|c: char| c.is_whitespace() || c == '\'' || c == '"');
     if !word.is_known || is_plain {

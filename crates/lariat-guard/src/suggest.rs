@@ -18,7 +18,7 @@ use crate::program::{base, is_broad, is_editor, subcommands};
 use crate::rule::Rule;
 use crate::settings::{Layer, Settings, Trust};
 use crate::shell::Command;
-use crate::shell_rule::Covering;
+use crate::shell_rule::CoverageSearch;
 use crate::tool_name::{CallSubject, call_subject};
 
 /// Maximum rules that one answer may add.
@@ -56,11 +56,11 @@ impl Guard {
                 None => return Vec::new(),
             }
         }
-        if rules.len() > MAX_RULES || !self.suffice(&rules, query) { Vec::new() } else { rules }
+        if rules.len() > MAX_RULES || !self.would_allow(&rules, query) { Vec::new() } else { rules }
     }
 
     /// Whether the tool call would run with these rules.
-    fn suffice(&self, rules: &[String], query: &Query<'_>) -> bool {
+    fn would_allow(&self, rules: &[String], query: &Query<'_>) -> bool {
         let origin = crate::Origin::file(Level::Local, ".claude/settings.local.json");
         let layer = rules.iter().fold(Layer::new(origin), |layer, rule| layer.with_rule(Effect::Allow, rule));
         let added: Vec<Rule> = Settings::merge([layer], Trust::Trusted).rules;
@@ -79,7 +79,7 @@ impl Guard {
             PartKind::Command(_) => {
                 let command = call.command(part)?;
                 let program = command.words.first()?.text.as_str();
-                let covering = Covering::new(command, &call.text)?;
+                let covering = CoverageSearch::new(command, &call.text)?;
                 let first = covering.text().split(' ').next().unwrap_or_default();
                 let is_bare = command.words.len() == 1 && command.wrappers.is_empty();
                 let never =
@@ -128,7 +128,7 @@ impl Guard {
 }
 
 /// Returns the specifier of a rule for a command.
-fn generalise(covering: &Covering, command: &Command) -> String {
+fn generalise(covering: &CoverageSearch, command: &Command) -> String {
     let exact = covering.text().to_owned();
     let words: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
     let Some(program) = words.first() else { return exact };

@@ -110,7 +110,7 @@ impl Git {
         let work_tree = work_tree.canonicalize()?;
         let directories = Directories::find(&work_tree)?;
         extensions(&small_file(&directories.common.join("config"))?)?;
-        let environment = environment.clone().distrusting([&work_tree]);
+        let environment = environment.clone().with_untrusted_directories([&work_tree]);
         Ok(Self {
             work_tree,
             scratch: scratch.to_owned(),
@@ -260,7 +260,7 @@ impl Drop for TemporaryGitDir {
 /// Keeps only the variables that git needs to run; sets every variable that controls it.
 fn safe_environment(environment: &Environment) -> Environment {
     environment
-        .keeping(&["PATH", "TZ"])
+        .retain(&["PATH", "TZ"])
         .with_trusted_path()
         .with("LC_ALL", "C.UTF-8")
         .with("HOME", "/nonexistent")

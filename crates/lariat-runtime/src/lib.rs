@@ -33,7 +33,7 @@ pub mod typed;
 pub use agent::{
     Agent, AgentBuilder, AgentContext, AgentError, AgentLoopConfig, AgentOutput, BuildError,
     CompactionReport, EventSender, Plan, PlanDecision, PlannedChange, RunFailure, RunStream, agent_loop,
-    agent_loop_continue, agent_loop_recover, fresh_session,
+    agent_loop_continue, agent_loop_recover, new_session_id,
 };
 pub use budget::{BudgetPool, DailyBudget, MemorySpending};
 pub use drive::{ChangeKind, FileChange, Preview};

@@ -57,7 +57,7 @@ impl MemoryStore {
         // Reduced modulo the number of shards, so the cast loses nothing.
         let index = (address(session_id.as_str().as_bytes()) % SHARDS as u128) as usize;
         #[expect(clippy::indexing_slicing, reason = "the index was reduced modulo the length")]
-        locked(&self.shards[index])
+        lock_unpoisoned(&self.shards[index])
     }
 
     fn claim_now(&self, session_id: &SessionId) -> Epoch {
@@ -106,7 +106,7 @@ impl MemoryStore {
     pub fn sessions(&self) -> Vec<SessionSummary> {
         let mut sessions = Vec::new();
         for shard in &self.shards {
-            let shard = locked(shard);
+            let shard = lock_unpoisoned(shard);
             let begun = shard.iter().filter(|(_, journal)| !journal.events.is_empty());
             sessions.extend(begun.map(|(id, journal)| SessionSummary::of(id.clone(), &journal.events)));
         }
@@ -116,7 +116,7 @@ impl MemoryStore {
 
     fn put_blob_now(&self, bytes: &[u8]) -> Result<BlobHash, StoreError> {
         let key = address(bytes);
-        match locked(&self.blobs).entry(key) {
+        match lock_unpoisoned(&self.blobs).entry(key) {
             Entry::Occupied(kept) if kept.get().as_ref() != bytes => {
                 return Err(StoreError::Damaged(format!("two blobs share the address {}", name(key).0)));
             }
@@ -132,7 +132,7 @@ impl MemoryStore {
         let digits = hash.0.strip_prefix(ADDRESS_PREFIX).unwrap_or_default();
         u128::from_str_radix(digits, 16)
             .ok()
-            .and_then(|key| locked(&self.blobs).get(&key).map(|bytes| bytes.to_vec()))
+            .and_then(|key| lock_unpoisoned(&self.blobs).get(&key).map(|bytes| bytes.to_vec()))
             .ok_or_else(|| StoreError::NotFound(format!("blob {}", hash.0)))
     }
 }
@@ -187,7 +187,7 @@ impl SessionStore for MemoryStore {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // No code under the lock can leave a partial change, so the data is intact after a panic elsewhere.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -53,7 +53,7 @@ impl AgentTool for ProposeChange {
 }
 
 /// Returns the tool call that a proposal is about; `None` if the call is not a valid proposal.
-pub(crate) fn proposed(call: &ToolCall) -> Option<ToolCall> {
+pub(crate) fn proposed_call(call: &ToolCall) -> Option<ToolCall> {
     let name = call.arguments.get("tool")?.as_str()?.to_owned();
     let arguments = call.arguments.get("arguments").filter(|arguments| arguments.is_object())?.clone();
     (call.name == PROPOSE && name != PROPOSE).then(|| ToolCall {

@@ -26,12 +26,12 @@ use lariat_tools::{Commands, DeniedReads, OutgoingHttp, Workbench, default_tools
 
 use crate::config::{InstructionFiles, MemoryLimit, Settings};
 use crate::inspection::InspectionProvider;
+use crate::loaded_project::LoadedProject;
 use crate::local::{
     ConfiguredKind, HookPrograms, Instructions, MapSection, MemoryFiles, ProjectHooks, SpendingFiles,
     nested_repositories, skills, skills_section,
 };
 use crate::models::{Keys, Models, Purpose};
-use crate::place::LoadedProject;
 use crate::session::{Session, SessionOptions};
 use crate::traces::Traces;
 use crate::{ServiceError, StoredLearnings, UserDirectories, private, sandbox_probe, temporary};
@@ -60,8 +60,8 @@ impl Session {
         let settings = &place.settings;
         let models =
             Models::new(settings, parts.keys).with_catalogue(&place.catalogue).with_purpose(parts.purpose);
-        let model = with_region(models.chosen()?).await;
-        let form = driving.schema.clone().map(AnswerSchema::given).transpose();
+        let model = with_region(models.selected_model()?).await;
+        let form = driving.schema.clone().map(AnswerSchema::from_value).transpose();
         let form = form.map_err(|error| ServiceError::Schema(error.to_string()))?;
         let mut notices = notices(place);
         notices.extend(memory(&parts).map(|files| files.check()).unwrap_or_default());
@@ -104,7 +104,7 @@ impl Session {
             builder = builder.system_prompt(words.as_str());
         }
         if let Some(form) = &form {
-            builder = builder.output_schema(form.sent().clone());
+            builder = builder.output_schema(form.output_schema().clone());
         }
         builder = add_context(builder.standard_context(), &parts, &bench, &gate);
         if let Some(git) = git_notes.or_else(|| place.ask_git(parts.folders, &parts.environment)) {
@@ -122,7 +122,7 @@ impl Session {
         }
         let mut description = Description::default();
         description.cwd = Some(place.path().display().to_string());
-        let agent = traces.observing(builder.description(description)).build()?;
+        let agent = traces.add_observers(builder.description(description)).build()?;
         Ok(Self { agent, gate, model, form, tools: names, traces, is_confined, notices })
     }
 }
@@ -275,9 +275,9 @@ fn gate(
     let gate = match commands {
         // The sandbox does not restrict what a command reaches over the network.
         Commands::Confined(sandbox) if sandbox.policy().network == Network::On => {
-            gate.sandboxed_with_network()
+            gate.with_sandbox_and_network()
         }
-        Commands::Confined(_) => gate.sandboxed(),
+        Commands::Confined(_) => gate.with_sandbox(),
         _ => gate,
     };
     if let Some(mode) = parts.place.settings.mode {
@@ -374,7 +374,7 @@ fn add_context(
     }
     let tokens = place.settings.context.map;
     if tokens > 0 {
-        builder = builder.sections(MapSection::new(bench, tokens).judged_by(gate.reading()));
+        builder = builder.sections(MapSection::new(bench, tokens).with_access_check(gate.read_check()));
     }
     builder
 }

@@ -15,16 +15,14 @@ mod error;
 mod inspection;
 #[cfg(feature = "sqlite")]
 mod learnings;
+#[cfg(feature = "service")]
+pub mod loaded_project;
 #[cfg(all(feature = "local", target_os = "linux"))]
 pub mod local;
-#[cfg(feature = "service")]
-mod manage;
 #[cfg(feature = "service")]
 pub mod models;
 #[cfg(feature = "otlp")]
 pub mod otlp;
-#[cfg(feature = "service")]
-pub mod place;
 #[cfg(feature = "service")]
 mod private;
 #[cfg(feature = "service")]
@@ -33,6 +31,8 @@ pub mod sandbox_probe;
 pub mod service;
 #[cfg(feature = "service")]
 pub mod session;
+#[cfg(feature = "service")]
+mod session_management;
 #[cfg(feature = "service")]
 mod temporary;
 #[cfg(feature = "service")]
@@ -47,7 +47,7 @@ pub use error::ServiceError;
 #[cfg(feature = "sqlite")]
 pub use learnings::StoredLearnings;
 #[cfg(feature = "service")]
-pub use place::{LoadOptions, LoadedProject};
+pub use loaded_project::{LoadOptions, LoadedProject};
 #[cfg(feature = "service")]
 pub use service::{ContextWindowReport, LocalService, SessionSelector};
 #[cfg(feature = "service")]

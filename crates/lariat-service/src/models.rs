@@ -19,7 +19,7 @@ pub trait Keys: Send + Sync {
     fn variable(&self, name: &str) -> Option<String>;
 
     /// The key that the user stored for a provider.
-    fn stored(&self, provider: &str) -> Option<String>;
+    fn stored_key(&self, provider: &str) -> Option<String>;
 }
 
 /// A known provider.
@@ -58,7 +58,11 @@ impl Chain {
     }
 }
 
-const fn known(name: &'static str, variables: &'static [&'static str], model: &'static str) -> KnownProvider {
+const fn provider_row(
+    name: &'static str,
+    variables: &'static [&'static str],
+    model: &'static str,
+) -> KnownProvider {
     KnownProvider { name, variables, addresses: &[], chain: None, model }
 }
 
@@ -68,7 +72,7 @@ impl KnownProvider {
         self
     }
 
-    const fn by(mut self, chain: Chain) -> Self {
+    const fn with_chain(mut self, chain: Chain) -> Self {
         self.chain = Some(chain);
         self
     }
@@ -76,34 +80,35 @@ impl KnownProvider {
 
 /// The known providers. Without a `model` setting, the first one with a key is used.
 pub const KNOWN: &[KnownProvider] = &[
-    known("anthropic", &["ANTHROPIC_API_KEY", AUTH_TOKEN], "claude-sonnet-5-5").at(&["ANTHROPIC_BASE_URL"]),
-    known("openai", &["OPENAI_API_KEY"], "gpt-5.5").at(&["OPENAI_BASE_URL", "OPENAI_API_BASE"]),
-    known(
+    provider_row("anthropic", &["ANTHROPIC_API_KEY", AUTH_TOKEN], "claude-sonnet-5-5")
+        .at(&["ANTHROPIC_BASE_URL"]),
+    provider_row("openai", &["OPENAI_API_KEY"], "gpt-5.5").at(&["OPENAI_BASE_URL", "OPENAI_API_BASE"]),
+    provider_row(
         "google",
         &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"],
         "gemini-3.8-flash",
     )
     .at(&["GOOGLE_GEMINI_BASE_URL", "GEMINI_BASE_URL"]),
-    known("openrouter", &["OPENROUTER_API_KEY"], "openai/gpt-5"),
-    known("xai", &["XAI_API_KEY"], "grok-code-fast-1"),
-    known("deepseek", &["DEEPSEEK_API_KEY"], "deepseek-v4-pro"),
-    known("mistral", &["MISTRAL_API_KEY"], "devstral-latest"),
-    known("groq", &["GROQ_API_KEY"], "openai/gpt-oss-120b"),
-    known("cerebras", &["CEREBRAS_API_KEY"], "qwen-3-32b"),
-    known("moonshotai", &["MOONSHOT_API_KEY"], "kimi-k3"),
-    known("zai", &["ZAI_API_KEY", "ZHIPU_API_KEY"], "glm-5.3"),
-    known("togetherai", &["TOGETHER_API_KEY"], "zai-org/GLM-5.3"),
-    known("fireworks-ai", &["FIREWORKS_API_KEY"], "accounts/fireworks/models/kimi-k3"),
-    known("alibaba", &["DASHSCOPE_API_KEY"], "qwen3.8-max"),
-    known("minimax", &["MINIMAX_API_KEY"], "MiniMax-M3"),
-    known("azure", &["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"], "gpt-5.5")
+    provider_row("openrouter", &["OPENROUTER_API_KEY"], "openai/gpt-5"),
+    provider_row("xai", &["XAI_API_KEY"], "grok-code-fast-1"),
+    provider_row("deepseek", &["DEEPSEEK_API_KEY"], "deepseek-v4-pro"),
+    provider_row("mistral", &["MISTRAL_API_KEY"], "devstral-latest"),
+    provider_row("groq", &["GROQ_API_KEY"], "openai/gpt-oss-120b"),
+    provider_row("cerebras", &["CEREBRAS_API_KEY"], "qwen-3-32b"),
+    provider_row("moonshotai", &["MOONSHOT_API_KEY"], "kimi-k3"),
+    provider_row("zai", &["ZAI_API_KEY", "ZHIPU_API_KEY"], "glm-5.3"),
+    provider_row("togetherai", &["TOGETHER_API_KEY"], "zai-org/GLM-5.3"),
+    provider_row("fireworks-ai", &["FIREWORKS_API_KEY"], "accounts/fireworks/models/kimi-k3"),
+    provider_row("alibaba", &["DASHSCOPE_API_KEY"], "qwen3.8-max"),
+    provider_row("minimax", &["MINIMAX_API_KEY"], "MiniMax-M3"),
+    provider_row("azure", &["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"], "gpt-5.5")
         .at(&["AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_BASE_URL"]),
-    known("amazon-bedrock", &["AWS_BEARER_TOKEN_BEDROCK"], "anthropic.claude-sonnet-5-5")
+    provider_row("amazon-bedrock", &["AWS_BEARER_TOKEN_BEDROCK"], "anthropic.claude-sonnet-5-5")
         .at(&["AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "ANTHROPIC_BEDROCK_BASE_URL"])
-        .by(Chain::Aws),
-    known("google-vertex", &["GOOGLE_VERTEX_ACCESS_TOKEN"], "gemini-3.8-flash")
+        .with_chain(Chain::Aws),
+    provider_row("google-vertex", &["GOOGLE_VERTEX_ACCESS_TOKEN"], "gemini-3.8-flash")
         .at(&["GOOGLE_VERTEX_BASE_URL", "ANTHROPIC_VERTEX_BASE_URL"])
-        .by(Chain::Google),
+        .with_chain(Chain::Google),
 ];
 
 /// A token for the `Authorization` header, as gateways expect, instead of Anthropic's own header.
@@ -190,7 +195,7 @@ impl ModelCatalogue {
     ///
     /// # Errors
     /// If the corrections are not a JSON object.
-    pub fn corrected(json: &str) -> Result<Self, CatalogueError> {
+    pub fn with_corrections(json: &str) -> Result<Self, CatalogueError> {
         let corrected = Catalogue::embedded().clone().with_override(json)?;
         Ok(Self(Some(Arc::new(corrected))))
     }
@@ -228,7 +233,7 @@ impl<'a> Models<'a> {
     ///
     /// # Errors
     /// If there is none, it is unknown, or its key is missing.
-    pub fn chosen(&self) -> Result<ModelConfig, ServiceError> {
+    pub fn selected_model(&self) -> Result<ModelConfig, ServiceError> {
         if let Some(name) = &self.settings.model {
             return self.find(name);
         }
@@ -244,7 +249,7 @@ impl<'a> Models<'a> {
     /// # Errors
     /// If it is unknown, or its key is missing.
     pub fn find(&self, name: &str) -> Result<ModelConfig, ServiceError> {
-        let mut config = self.named(name)?;
+        let mut config = self.resolve_name(name)?;
         if self.purpose == Purpose::Inspecting {
             return Ok(config);
         }
@@ -296,13 +301,13 @@ impl<'a> Models<'a> {
     }
 
     /// Resolves a model by name, without its key.
-    fn named(&self, name: &str) -> Result<ModelConfig, ServiceError> {
+    fn resolve_name(&self, name: &str) -> Result<ModelConfig, ServiceError> {
         let name = name.trim();
         let (provider, id) = name.split_once('/').unwrap_or(("", name));
-        if let Some(config) = self.configured(provider, id) {
+        if let Some(config) = self.configured_model(provider, id) {
             return Ok(config);
         }
-        if let Some(info) = self.catalogued(name) {
+        if let Some(info) = self.catalogue_model(name) {
             return Ok(info);
         }
         if let Some(server) = LOCAL_SERVERS.iter().find(|server| server.name == provider) {
@@ -325,7 +330,7 @@ impl<'a> Models<'a> {
     }
 
     /// A model of a provider in the settings. The catalogue supplies missing values.
-    fn configured(&self, provider: &str, id: &str) -> Option<ModelConfig> {
+    fn configured_model(&self, provider: &str, id: &str) -> Option<ModelConfig> {
         let set = self.provider(provider).filter(|set| set.api.is_some() || set.base_url.is_some())?;
         if provider.is_empty() {
             return None;
@@ -352,7 +357,7 @@ impl<'a> Models<'a> {
         Some(config)
     }
 
-    fn catalogued(&self, name: &str) -> Option<ModelConfig> {
+    fn catalogue_model(&self, name: &str) -> Option<ModelConfig> {
         let mut config = self.catalogue().find(name)?.config();
         if let Some(base_url) = self.address(&config.provider) {
             config.base_url = base_url;
@@ -366,7 +371,7 @@ impl<'a> Models<'a> {
         let usual = known_provider(provider).map(|known| known.variables).unwrap_or_default();
         let variables = named.into_iter().chain(usual.iter().copied());
         let found = variables.filter_map(|name| self.keys.variable(name)).find(|key| !key.is_empty());
-        found.or_else(|| self.keys.stored(provider))
+        found.or_else(|| self.keys.stored_key(provider))
     }
 }
 

@@ -12,7 +12,7 @@ impl Keys for TestKeys {
         self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
     }
 
-    fn stored(&self, provider: &str) -> Option<String> {
+    fn stored_key(&self, provider: &str) -> Option<String> {
         self.1.iter().find(|(known, _)| *known == provider).map(|(_, value)| (*value).to_owned())
     }
 }
@@ -38,14 +38,14 @@ fn every_default_model_is_in_the_catalogue() {
 fn default_model_is_of_first_provider_with_key() {
     let settings = settings(json!({}));
     let keys = TestKeys(&[("OPENAI_API_KEY", "k"), ("GROQ_API_KEY", "g")], &[]);
-    assert_eq!(Models::new(&settings, &keys).chosen().unwrap().provider, "openai");
+    assert_eq!(Models::new(&settings, &keys).selected_model().unwrap().provider, "openai");
     let keys = TestKeys(&[("ANTHROPIC_API_KEY", "")], &[("groq", "g")]);
     assert_eq!(
-        Models::new(&settings, &keys).chosen().unwrap().provider,
+        Models::new(&settings, &keys).selected_model().unwrap().provider,
         "groq",
         "an empty variable is not a key"
     );
-    assert!(matches!(Models::new(&settings, &NOTHING).chosen(), Err(ServiceError::NoModel)));
+    assert!(matches!(Models::new(&settings, &NOTHING).selected_model(), Err(ServiceError::NoModel)));
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn configured_provider_needs_no_key_and_no_catalogue() {
         "model": "mine/big-one",
         "providers": { "mine": { "api": "openai-chat", "base_url": "http://127.0.0.1:1/v1", "context": 32000 } },
     }));
-    let model = Models::new(&settings, &NOTHING).chosen().unwrap();
+    let model = Models::new(&settings, &NOTHING).selected_model().unwrap();
     assert_eq!((model.provider.as_str(), model.id.as_str()), ("mine", "big-one"));
     assert_eq!((model.api.as_str(), model.base_url.as_str()), ("openai-chat", "http://127.0.0.1:1/v1"));
     assert_eq!(model.context_window, 32_000);
@@ -78,7 +78,7 @@ fn configured_provider_may_have_a_price() {
         "model": "mine/big-one",
         "providers": { "mine": { "base_url": "http://127.0.0.1:1/v1", "input_price": 0.5, "output_price": 2 } },
     }));
-    let cost = Models::new(&settings, &NOTHING).chosen().unwrap().cost.unwrap();
+    let cost = Models::new(&settings, &NOTHING).selected_model().unwrap().cost.unwrap();
     assert_eq!((cost.input, cost.output), (UsdPerMillion::from_usd(0.5), UsdPerMillion::from_usd(2.0)));
 }
 
@@ -100,7 +100,7 @@ impl Keys for OneAddress {
         (name == self.0).then(|| "http://127.0.0.1:1/gateway".to_owned())
     }
 
-    fn stored(&self, _: &str) -> Option<String> {
+    fn stored_key(&self, _: &str) -> Option<String> {
         Some("key".to_owned())
     }
 }
@@ -156,7 +156,8 @@ fn local_server_needs_no_configuration() {
 #[test]
 fn inspection_needs_no_key_and_no_model() {
     let none = settings(json!({}));
-    let inspect = |settings, keys| Models::new(settings, keys).with_purpose(Purpose::Inspecting).chosen();
+    let inspect =
+        |settings, keys| Models::new(settings, keys).with_purpose(Purpose::Inspecting).selected_model();
     let model = inspect(&none, &NOTHING).unwrap();
     assert_eq!((model.id.as_str(), model.context_window), ("", 100_000));
     let keys = TestKeys(&[("OPENAI_API_KEY", "k")], &[]);

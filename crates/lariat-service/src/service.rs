@@ -8,14 +8,14 @@ use lariat_core::store::SessionStore;
 use lariat_host::process::{Environment, LaunchHelper, Supervisor};
 use lariat_model::ProviderRegistry;
 use lariat_model::http::{ClientConfig, HttpClient};
-use lariat_runtime::fresh_session;
+use lariat_runtime::new_session_id;
 use lariat_runtime::prompt::ContextReport;
 use lariat_store::StoreOptions;
 use lariat_store::sqlite::SqliteStore;
 
 use crate::assembly::SessionParts;
+use crate::loaded_project::LoadedProject;
 use crate::models::{Keys, Purpose};
-use crate::place::LoadedProject;
 use crate::private::{self, PriorAccess};
 use crate::session::{Session, SessionOptions};
 use crate::{ServiceError, StoredLearnings, UserDirectories};
@@ -189,7 +189,7 @@ impl LocalService {
     ///
     /// # Errors
     /// If the session or model is unknown, or the session cannot be built.
-    pub async fn drive(
+    pub async fn open_session(
         &self,
         place: &LoadedProject,
         which: &SessionSelector,
@@ -220,11 +220,11 @@ impl LocalService {
         driving: SessionOptions,
     ) -> Result<Session, ServiceError> {
         let session_id = match which {
-            SessionSelector::New => fresh_session(),
+            SessionSelector::New => new_session_id(),
             SessionSelector::Resume(id) => self.find(id).await?.session_id,
             SessionSelector::Continue => self.newest(place.path()).await?.session_id,
             SessionSelector::Fork(id) => {
-                let (from, to) = (self.find(id).await?, fresh_session());
+                let (from, to) = (self.find(id).await?, new_session_id());
                 self.store.fork(&from.session_id, from.events, &to).await?;
                 to
             }

@@ -41,7 +41,7 @@ pub struct Session {
     pub(crate) form: Option<AnswerSchema>,
     pub(crate) tools: Vec<String>,
     pub(crate) traces: Traces,
-    pub(crate) is_confined: bool,
+    pub(crate) is_sandboxed: bool,
     /// Notes for the user before the session starts.
     pub notices: Vec<String>,
 }
@@ -89,8 +89,8 @@ impl Session {
     }
 
     /// Whether commands run in the sandbox.
-    pub const fn is_confined(&self) -> bool {
-        self.is_confined
+    pub const fn is_sandboxed(&self) -> bool {
+        self.is_sandboxed
     }
 
     /// The permission mode.
@@ -126,7 +126,7 @@ impl Session {
     ///
     /// # Errors
     /// If a run is active.
-    pub fn go_on(&self) -> Result<RunStream, ServiceError> {
+    pub fn continue_run(&self) -> Result<RunStream, ServiceError> {
         Ok(self.agent.continue_loop()?)
     }
 
@@ -139,8 +139,8 @@ impl Session {
     }
 
     /// Records a decision about the plan and applies what it approves.
-    pub fn carry_out(&self, decision: PlanDecision) -> RunStream {
-        self.agent.carry_out_stream(decision)
+    pub fn apply_plan(&self, decision: PlanDecision) -> RunStream {
+        self.agent.apply_plan_stream(decision)
     }
 
     /// Discards the plan.
@@ -160,9 +160,9 @@ impl Session {
     ///
     /// # Errors
     /// If a run is active.
-    pub fn again(&self, problem: &str) -> Result<Option<RunStream>, ServiceError> {
+    pub fn retry_answer(&self, problem: &str) -> Result<Option<RunStream>, ServiceError> {
         let Some(form) = &self.form else { return Ok(None) };
-        Ok(Some(self.agent.prompt_messages(vec![form.again(problem)])?))
+        Ok(Some(self.agent.prompt_messages(vec![form.retry_message(problem)])?))
     }
 
     /// Answers an approval request.

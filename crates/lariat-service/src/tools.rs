@@ -29,24 +29,24 @@ pub(crate) const NAMES: &[&str] = &[
     "write_file",
 ];
 
-fn known() -> impl Iterator<Item = &'static str> {
+fn known_names() -> impl Iterator<Item = &'static str> {
     NAMES.iter().copied().chain(foreign_tool_names())
 }
 
 /// Whether a name is a tool's: built in, known from Claude Code's settings, or of an MCP server.
 pub fn is_tool(name: &str) -> bool {
-    name.starts_with("mcp__") || known().any(|known| known == name)
+    name.starts_with("mcp__") || known_names().any(|known| known == name)
 }
 
 fn suggestion(name: &str) -> String {
-    nearest(name, known()).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()
+    nearest(name, known_names()).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()
 }
 
 /// Finds the deny and ask rules for unknown tools, which would restrict nothing.
 pub(crate) fn unknown_tool_rules(layers: &[Layer]) -> impl Iterator<Item = BrokenRestriction> {
     let rules = layers.iter().flat_map(|layer| &layer.rules).filter(|rule| rule.effect != Effect::Allow);
     rules.filter_map(|rule| {
-        let name = rule.own_tool().filter(|name| !known().any(|known| known == *name))?;
+        let name = rule.builtin_tool().filter(|name| !known_names().any(|known| known == *name))?;
         let reason = format!("names an unknown tool{}", suggestion(name));
         Some(BrokenRestriction::new(&rule.text, reason, Arc::clone(&rule.origin)))
     })
@@ -61,9 +61,9 @@ pub(crate) fn select(names: &[String]) -> Result<BTreeSet<String>, BrokenRestric
     for name in names {
         match tools_named(name) {
             Some(tools) => only.extend(tools.into_iter().map(str::to_owned)),
-            None if known().any(|known| known == name) => drop(only.insert(name.clone())),
+            None if known_names().any(|known| known == name) => drop(only.insert(name.clone())),
             None => {
-                let origin = Arc::new(Origin::named(Level::Flags, "--tools"));
+                let origin = Arc::new(Origin::by_name(Level::Flags, "--tools"));
                 return Err(BrokenRestriction::new(
                     name,
                     format!("is not a known tool{}", suggestion(name)),

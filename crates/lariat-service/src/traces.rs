@@ -61,7 +61,7 @@ impl Traces {
     }
 
     /// Adds the observers to an agent.
-    pub(crate) fn observing(&self, mut builder: AgentBuilder) -> AgentBuilder {
+    pub(crate) fn add_observers(&self, mut builder: AgentBuilder) -> AgentBuilder {
         if let Some(lines) = self.lines.clone() {
             builder = builder.observer(lines as Arc<dyn Observer>);
         }

@@ -71,7 +71,7 @@ fn render(diff: &str, most: usize, theme: &Theme, purpose: Purpose) -> String {
         let pieces = match line {
             Line::Removed(number, removed) => {
                 let (olds, news) = change((number, removed), &mut lines);
-                for (sign, number, pieces) in paired(&olds, &news).into_iter().take(most - written) {
+                for (sign, number, pieces) in pair_lines(&olds, &news).into_iter().take(most - written) {
                     shown.push_str(&numbered((number, digits), sign, pieces, theme, purpose));
                     written += 1;
                 }
@@ -103,10 +103,10 @@ fn render(diff: &str, most: usize, theme: &Theme, purpose: Purpose) -> String {
     shown
 }
 
-type Numbered = (usize, String);
+type NumberedLine = (usize, String);
 
 /// Takes the rest of a change: the removed lines and the lines that replace them.
-fn change(first: Numbered, lines: &mut VecDeque<Line>) -> (Vec<Numbered>, Vec<Numbered>) {
+fn change(first: NumberedLine, lines: &mut VecDeque<Line>) -> (Vec<NumberedLine>, Vec<NumberedLine>) {
     let (mut olds, mut news) = (vec![first], Vec::new());
     while let Some(Line::Removed(..)) = lines.front()
         && let Some(Line::Removed(number, words)) = lines.pop_front()
@@ -124,7 +124,7 @@ fn change(first: Numbered, lines: &mut VecDeque<Line>) -> (Vec<Numbered>, Vec<Nu
 type Pieces = Vec<(Style, String)>;
 
 /// The lines of a change; lines at the same position are compared word by word.
-fn paired(olds: &[Numbered], news: &[Numbered]) -> Vec<(char, usize, Pieces)> {
+fn pair_lines(olds: &[NumberedLine], news: &[NumberedLine]) -> Vec<(char, usize, Pieces)> {
     let mut removed: Vec<_> =
         olds.iter().map(|(at, words)| ('-', *at, vec![(Style::Removed, words.clone())])).collect();
     let mut added: Vec<_> =
@@ -132,7 +132,7 @@ fn paired(olds: &[Numbered], news: &[Numbered]) -> Vec<(char, usize, Pieces)> {
     for ((before, after), ((_, old), (_, new))) in
         removed.iter_mut().zip(&mut added).zip(olds.iter().zip(news))
     {
-        if let Some((old, new)) = words_changed(old, new) {
+        if let Some((old, new)) = changed_words(old, new) {
             before.2 = old;
             after.2 = new;
         }
@@ -141,7 +141,7 @@ fn paired(olds: &[Numbered], news: &[Numbered]) -> Vec<(char, usize, Pieces)> {
 }
 
 /// Marks the changed words of two lines; `None` if the lines have too little in common.
-fn words_changed(old: &str, new: &str) -> Option<(Pieces, Pieces)> {
+fn changed_words(old: &str, new: &str) -> Option<(Pieces, Pieces)> {
     let (old, new) = (words(old), words(new));
     if old.len().max(new.len()) > MOST_WORDS {
         return None;
@@ -201,7 +201,7 @@ fn numbered(
 fn written_line(gutter: &[(Style, String)], pieces: &Pieces, theme: &Theme, purpose: Purpose) -> String {
     if purpose == Purpose::Reading {
         let pieces: Pieces = gutter.iter().chain(pieces).cloned().collect();
-        let line = text::painted(&pieces, theme.width, theme);
+        let line = text::paint_pieces(&pieces, theme.width, theme);
         return format!("{}\n", line.trim_end());
     }
     let indent = gutter.iter().map(|(_, text)| text::width(text)).sum::<usize>();

@@ -121,11 +121,11 @@ pub fn highlight(language: &str, code: &str) -> Vec<(Range<usize>, Token)> {
     let language = language.to_ascii_lowercase();
     let language = language.as_str();
     if let Some(known) = LANGUAGES.iter().find(|known| known.names.contains(&language)) {
-        return parsed(&(known.grammar)(), code);
+        return parse_tokens(&(known.grammar)(), code);
     }
     let lexers: [(&[&str], &str); 4] = [(HASH, "#"), (SLASHES, "//"), (DASHES, "--"), (NONE, "")];
     match lexers.iter().find(|(names, _)| names.contains(&language)) {
-        Some((_, comment)) => lexed(code, comment),
+        Some((_, comment)) => lex_code(code, comment),
         None => Vec::new(),
     }
 }
@@ -139,7 +139,7 @@ pub fn is_known(language: &str) -> bool {
 }
 
 /// Classifies the leaves of a syntax tree by their kinds and those of their parents.
-fn parsed(grammar: &Language, code: &str) -> Vec<(Range<usize>, Token)> {
+fn parse_tokens(grammar: &Language, code: &str) -> Vec<(Range<usize>, Token)> {
     let mut parser = Parser::new();
     if parser.set_language(grammar).is_err() {
         return Vec::new();
@@ -289,7 +289,7 @@ fn is_called(node: &Node<'_>) -> bool {
 }
 
 /// Classifies strings, numbers and comments of a language without a grammar. Strings end with their line.
-fn lexed(code: &str, comment: &str) -> Vec<(Range<usize>, Token)> {
+fn lex_code(code: &str, comment: &str) -> Vec<(Range<usize>, Token)> {
     let mut words = Vec::new();
     let mut start = 0;
     for line in code.split_inclusive('\n') {

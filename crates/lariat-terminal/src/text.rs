@@ -161,7 +161,7 @@ pub fn chunks(text: &str, most: usize) -> Vec<&str> {
 }
 
 /// Styles pieces and cuts them to `most` columns.
-pub fn painted(pieces: &[(Style, String)], most: usize, theme: &Theme) -> String {
+pub fn paint_pieces(pieces: &[(Style, String)], most: usize, theme: &Theme) -> String {
     let total: usize = pieces.iter().map(|(_, text)| width(text)).sum();
     let mark = if total > most { theme.mark("…", "...") } else { "" };
     let mark = if width(mark) > most { "" } else { mark };

@@ -25,7 +25,7 @@ impl<T> From<T> for Answer<T> {
 }
 
 impl<T> Answer<T> {
-    pub(crate) async fn given(self, clock: &dyn Clock) -> T {
+    pub(crate) async fn resolve(self, clock: &dyn Clock) -> T {
         match self {
             Self::Now(answer) => answer,
             Self::After(duration, answer) => {

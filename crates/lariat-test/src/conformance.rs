@@ -23,7 +23,7 @@
 //!         Box::pin(async { Arc::new(MemoryStore::new()) as Arc<dyn SessionStore> })
 //!     }
 //!
-//!     fn keeps(&self) -> bool {
+//!     fn is_persistent(&self) -> bool {
 //!         false
 //!     }
 //! }
@@ -53,7 +53,7 @@ use lariat_core::BoxFuture;
 use lariat_core::archive::SessionArchive;
 use lariat_core::store::SessionStore;
 
-pub use events::{Script, described, said};
+pub use events::{Script, description_event, message_event};
 pub use managing::*;
 pub use random::random_operations_agree_with_a_model;
 pub use writing::*;
@@ -66,7 +66,7 @@ pub trait StoreFixture: Send + Sync {
     fn open(&self) -> BoxFuture<'_, Arc<dyn SessionStore>>;
 
     /// Whether the data is still there when the store is opened again. An in-memory store forgets.
-    fn keeps(&self) -> bool {
+    fn is_persistent(&self) -> bool {
         true
     }
 }
@@ -77,7 +77,7 @@ pub trait ArchiveFixture: Send + Sync {
     fn open(&self) -> BoxFuture<'_, Arc<dyn SessionArchive>>;
 
     /// Whether the data is still there when the store is opened again. An in-memory store forgets.
-    fn keeps(&self) -> bool {
+    fn is_persistent(&self) -> bool {
         true
     }
 }
@@ -87,8 +87,8 @@ impl<F: ArchiveFixture> StoreFixture for F {
         Box::pin(async move { ArchiveFixture::open(self).await as Arc<dyn SessionStore> })
     }
 
-    fn keeps(&self) -> bool {
-        ArchiveFixture::keeps(self)
+    fn is_persistent(&self) -> bool {
+        ArchiveFixture::is_persistent(self)
     }
 }
 

@@ -97,8 +97,8 @@ fn moving_the_clock_costs_a_step() {
 
 #[test]
 fn a_killed_task_is_dropped_at_once_and_its_wakers_are_harmless() {
-    struct Witness<'a>(&'a Cell<u32>);
-    impl Drop for Witness<'_> {
+    struct DropFlag<'a>(&'a Cell<u32>);
+    impl Drop for DropFlag<'_> {
         fn drop(&mut self) {
             self.0.set(self.0.get() + 1);
         }
@@ -107,7 +107,7 @@ fn a_killed_task_is_dropped_at_once_and_its_wakers_are_harmless() {
     let kept = RefCell::new(None);
     let mut executor = Executor::new(VirtualClock::new(), SeededRandom::new(1));
     let task = executor.spawn(async {
-        let _witness = Witness(&dropped);
+        let _witness = DropFlag(&dropped);
         std::future::poll_fn::<(), _>(|context| {
             *kept.borrow_mut() = Some(context.waker().clone());
             Poll::Pending

@@ -21,7 +21,7 @@ type HooksFn = Box<dyn FnMut(&LifecycleEvent) -> Answer<HookAnswer> + Send>;
 /// use lariat_test::VirtualClock;
 /// use lariat_test::ScriptedHooks;
 ///
-/// let hooks = ScriptedHooks::new(VirtualClock::new().shared(), |_| HookAnswer::blocks("not yet").into());
+/// let hooks = ScriptedHooks::new(VirtualClock::new().shared(), |_| HookAnswer::block("not yet").into());
 /// assert!(hooks.received().is_empty());
 /// ```
 pub struct ScriptedHooks {
@@ -49,7 +49,7 @@ impl SessionHooks for ScriptedHooks {
         true
     }
 
-    fn told<'a>(&'a self, _session_id: &'a SessionId, moment: LifecycleEvent) -> BoxFuture<'a, HookAnswer> {
+    fn notify<'a>(&'a self, _session_id: &'a SessionId, moment: LifecycleEvent) -> BoxFuture<'a, HookAnswer> {
         Box::pin(async move {
             let answer = {
                 let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,7 +58,7 @@ impl SessionHooks for ScriptedHooks {
                 log.push(moment);
                 answer
             };
-            answer.given(&*self.clock).await
+            answer.resolve(&*self.clock).await
         })
     }
 }

@@ -49,7 +49,7 @@ pub enum ContractViolation {
 ///
 /// // The second append fails although it was written.
 /// let store = FaultyStore::new(VirtualClock::new().shared()).with_faults([Fault::None, Fault::Ambiguous]);
-/// assert!(!store.crashed());
+/// assert!(!store.is_crashed());
 /// ```
 pub struct FaultyStore {
     clock: Arc<dyn Clock>,
@@ -138,7 +138,7 @@ impl FaultyStore {
     }
 
     /// Whether a fault crashed the process. The simulator then drops everything that belongs to it.
-    pub fn crashed(&self) -> bool {
+    pub fn is_crashed(&self) -> bool {
         self.lock().crashed
     }
 
@@ -156,7 +156,7 @@ impl FaultyStore {
     #[expect(clippy::panic, reason = "an event that does not survive its own format ends the simulation")]
     pub fn survivors(&self, session_id: &SessionId) -> Vec<Event> {
         let present = self.lock().journals.get(session_id).map(|journal| journal.present.clone());
-        match present.unwrap_or_default().iter().map(|event| self.returned(event)).collect() {
+        match present.unwrap_or_default().iter().map(|event| self.read_event(event)).collect() {
             Ok(events) => events,
             Err(error) => panic!("{error}"),
         }
@@ -190,7 +190,7 @@ impl FaultyStore {
     }
 
     /// The faults so far, by index of the append.
-    pub fn injected(&self) -> Vec<(u64, Fault)> {
+    pub fn injected_faults(&self) -> Vec<(u64, Fault)> {
         self.lock().injected.clone()
     }
 
@@ -276,7 +276,7 @@ impl FaultyStore {
     }
 
     /// An event in the form in which this store returns it.
-    fn returned(&self, event: &Event) -> Result<Event, StoreError> {
+    fn read_event(&self, event: &Event) -> Result<Event, StoreError> {
         if self.form == Form::Shared {
             return Ok(Arc::clone(event));
         }
@@ -405,7 +405,7 @@ impl SessionStore for FaultyStore {
                 }
                 None => Vec::new(),
             };
-            events.iter().map(|event| self.returned(event)).collect()
+            events.iter().map(|event| self.read_event(event)).collect()
         })
     }
 

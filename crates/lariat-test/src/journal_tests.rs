@@ -91,7 +91,7 @@ fn without_faults_everything_is_stored_and_acknowledged() {
     assert_eq!(block_on(&bench.clock, bench.store.head(&session())).unwrap(), Ok(5));
     assert_eq!(block_on(&bench.clock, bench.store.head(&"other".into())).unwrap(), Ok(0));
     assert_eq!(block_on(&bench.clock, bench.store.read(&"other".into(), 0, 9)).unwrap(), Ok(vec![]));
-    assert_eq!(bench.store.injected(), []);
+    assert_eq!(bench.store.injected_faults(), []);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_failed_append_has_the_effect_of_its_fault_and_is_never_acknowledged() {
         let answer = bench.append(2, 3).unwrap();
         assert!(matches!(&answer, Err(StoreError::Unavailable(_))), "{fault:?}: {answer:?}");
         assert_eq!(bench.lengths(), (survivors, 2), "{fault:?}");
-        assert_eq!(bench.store.injected(), [(1, fault)]);
+        assert_eq!(bench.store.injected_faults(), [(1, fault)]);
     }
 }
 
@@ -128,12 +128,12 @@ fn after_a_crash_nothing_completes_until_the_store_is_reopened() {
     for written in 0..=3 {
         let bench = bench([Fault::Crash { written }]);
         assert_eq!(bench.append(2, 3), Err(Halt::Stalled));
-        assert!(bench.store.crashed());
+        assert!(bench.store.is_crashed());
         assert_eq!(bench.lengths(), (2 + written, 2));
         assert_eq!(bench.append(2 + written as u64, 1), Err(Halt::Stalled), "the process is dead");
         assert_eq!(block_on(&bench.clock, bench.store.head(&session())), Err(Halt::Stalled));
         bench.store.reopen();
-        assert!(!bench.store.crashed());
+        assert!(!bench.store.is_crashed());
         assert_eq!(block_on(&bench.clock, bench.store.head(&session())).unwrap(), Ok(2 + written as u64));
     }
 }
@@ -278,7 +278,7 @@ fn other_operations_fail_wait_or_crash_as_planned() {
     assert_eq!(block_on(&clock, store.head(&session())).unwrap(), Ok(0));
     assert_eq!(clock.now().since(EPOCH), Duration::from_secs(3));
     assert_eq!(block_on(&clock, store.head(&session())), Err(Halt::Stalled));
-    assert!(store.crashed());
+    assert!(store.is_crashed());
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn equal_seeds_give_equal_faults_and_rates_are_met() {
 }
 
 #[test]
-fn a_healed_store_works() {
+fn a_healed_store_accepts_appends() {
     let bench = bench([Fault::Refuse, Fault::Refuse]);
     bench.append(2, 1).unwrap().unwrap_err();
     bench.store.heal();

@@ -36,7 +36,7 @@
 //! ]));
 //! let ledger = Ledger::new();
 //! let deploy = LedgerTool::new("deploy", ledger.clone(), VirtualClock::new().shared())
-//!     .acting(|call| Act::text(format!("deployed {}", call.args["version"])));
+//!     .with_script(|call| Act::text(format!("deployed {}", call.args["version"])));
 //!
 //! let agent = Agent::builder()
 //!     .model(model.clone())

@@ -34,13 +34,13 @@ type ApproverFn = Box<dyn FnMut(&PermissionRequest) -> Answer<PermissionDecision
 ///         Verdict::Ask(PermissionRequest::new(query.call, "may it?")).into()
 ///     }
 /// });
-/// assert!(policy.checked().is_empty());
+/// assert!(policy.checked_calls().is_empty());
 /// ```
 pub struct ScriptedPolicy {
     clock: Arc<dyn Clock>,
     state: Mutex<(PolicyFn, Vec<ToolCall>)>,
     hooks: Option<ScriptedHooks>,
-    only_judges: bool,
+    has_pure_check: bool,
 }
 
 impl ScriptedPolicy {
@@ -49,7 +49,7 @@ impl ScriptedPolicy {
         clock: Arc<dyn Clock>,
         script: impl FnMut(&PolicyQuery<'_>) -> Answer<Verdict> + Send + 'static,
     ) -> Self {
-        Self { clock, state: Mutex::new((Box::new(script), Vec::new())), hooks: None, only_judges: false }
+        Self { clock, state: Mutex::new((Box::new(script), Vec::new())), hooks: None, has_pure_check: false }
     }
 
     /// Adds hooks of the session.
@@ -61,14 +61,14 @@ impl ScriptedPolicy {
 
     /// Sets whether the policy reports that it only judges.
     #[must_use]
-    pub fn only_judging(mut self, only_judges: bool) -> Self {
-        self.only_judges = only_judges;
+    pub fn with_pure_check(mut self, has_pure_check: bool) -> Self {
+        self.has_pure_check = has_pure_check;
         self
     }
 
     /// The tool calls it was asked to check, in order.
-    pub fn checked(&self) -> Vec<ToolCall> {
-        locked(&self.state).1.clone()
+    pub fn checked_calls(&self) -> Vec<ToolCall> {
+        lock_unpoisoned(&self.state).1.clone()
     }
 }
 
@@ -76,17 +76,17 @@ impl PermissionPolicy for ScriptedPolicy {
     fn check<'a>(&'a self, query: PolicyQuery<'a>) -> BoxFuture<'a, Verdict> {
         Box::pin(async move {
             let answer = {
-                let mut state = locked(&self.state);
+                let mut state = lock_unpoisoned(&self.state);
                 let (script, log) = &mut *state;
                 log.push(query.call.clone());
                 script(&query)
             };
-            answer.given(&*self.clock).await
+            answer.resolve(&*self.clock).await
         })
     }
 
-    fn only_judges(&self) -> bool {
-        self.only_judges
+    fn has_pure_check(&self) -> bool {
+        self.has_pure_check
     }
 
     fn session_hooks(&self) -> Option<&dyn SessionHooks> {
@@ -106,7 +106,7 @@ impl PermissionPolicy for ScriptedPolicy {
 /// let approver = ScriptedApprover::new(VirtualClock::new().shared(), |_| {
 ///     Answer::After(Duration::from_secs(60), PermissionDecision::Allow)
 /// });
-/// assert!(approver.asked().is_empty());
+/// assert!(approver.asked_requests().is_empty());
 /// ```
 pub struct ScriptedApprover {
     clock: Arc<dyn Clock>,
@@ -123,8 +123,8 @@ impl ScriptedApprover {
     }
 
     /// The requests so far, in order.
-    pub fn asked(&self) -> Vec<PermissionRequest> {
-        locked(&self.state).1.clone()
+    pub fn asked_requests(&self) -> Vec<PermissionRequest> {
+        lock_unpoisoned(&self.state).1.clone()
     }
 }
 
@@ -132,29 +132,33 @@ impl Approver for ScriptedApprover {
     fn ask<'a>(&'a self, request: &'a PermissionRequest) -> BoxFuture<'a, PermissionDecision> {
         Box::pin(async move {
             let answer = {
-                let mut state = locked(&self.state);
+                let mut state = lock_unpoisoned(&self.state);
                 let (script, log) = &mut *state;
                 log.push(request.clone());
                 script(request)
             };
-            answer.given(&*self.clock).await
+            answer.resolve(&*self.clock).await
         })
     }
 }
 
-fn locked<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_unpoisoned<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for ScriptedPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScriptedPolicy").field("checked", &locked(&self.state).1).finish_non_exhaustive()
+        f.debug_struct("ScriptedPolicy")
+            .field("checked", &lock_unpoisoned(&self.state).1)
+            .finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for ScriptedApprover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScriptedApprover").field("asked", &locked(&self.state).1).finish_non_exhaustive()
+        f.debug_struct("ScriptedApprover")
+            .field("asked", &lock_unpoisoned(&self.state).1)
+            .finish_non_exhaustive()
     }
 }
 

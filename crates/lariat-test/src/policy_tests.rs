@@ -33,7 +33,7 @@ fn a_policy_answers_by_its_function_and_logs_the_request() {
         _ => Verdict::Allow.into(),
     });
     assert_eq!(verdict.unwrap().unwrap(), Verdict::Deny("no".into()));
-    assert_eq!(policy.checked(), [call("write")]);
+    assert_eq!(policy.checked_calls(), [call("write")]);
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn an_answer_can_be_delayed_or_missing_or_panic() {
     assert_eq!(clock.now().since(EPOCH), Duration::from_secs(3));
     let (policy, verdict) = check(&clock, |_| Answer::Never);
     assert!(matches!(verdict, Err(Halt::Stalled)));
-    assert_eq!(policy.checked().len(), 1, "the request is logged anyway");
+    assert_eq!(policy.checked_calls().len(), 1, "the request is logged anyway");
     let (_, verdict) = check(&clock, |_| Answer::Panic);
     assert!(verdict.unwrap().is_err());
 }
@@ -60,5 +60,5 @@ fn an_approver_answers_each_question_by_its_function() {
     assert_eq!(ask(), Ok(PermissionDecision::deny("not that one")));
     assert_eq!(ask(), Ok(PermissionDecision::Allow));
     assert_eq!(ask(), Err(Halt::Stalled));
-    assert_eq!(person.asked(), [request.clone(), request.clone(), request]);
+    assert_eq!(person.asked_requests(), [request.clone(), request.clone(), request]);
 }

@@ -49,7 +49,7 @@ type Script = Box<dyn FnMut(&Invocation<'_>) -> Act + Send>;
 /// let clock = VirtualClock::new().shared();
 /// let read = LedgerTool::new("read", ledger.clone(), clock)
 ///     .with_effects(ToolEffects::READS)
-///     .acting(|call| Act::text(format!("read {}", call.args)).after(Duration::from_secs(1)));
+///     .with_script(|call| Act::text(format!("read {}", call.args)).after(Duration::from_secs(1)));
 /// assert_eq!(ledger.len(), 0);
 /// ```
 pub struct LedgerTool {
@@ -82,7 +82,7 @@ impl LedgerTool {
     }
 
     /// Replaces its script.
-    pub fn acting(mut self, script: impl FnMut(&Invocation<'_>) -> Act + Send + 'static) -> Self {
+    pub fn with_script(mut self, script: impl FnMut(&Invocation<'_>) -> Act + Send + 'static) -> Self {
         self.script = Mutex::new((0, Box::new(script)));
         self
     }

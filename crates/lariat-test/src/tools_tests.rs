@@ -23,7 +23,7 @@ fn tool(
     act: impl FnMut(&Invocation<'_>) -> Act + Send + 'static,
 ) -> (LedgerTool, Ledger) {
     let ledger = Ledger::new();
-    (LedgerTool::new("tool", ledger.clone(), clock.shared()).acting(act), ledger)
+    (LedgerTool::new("tool", ledger.clone(), clock.shared()).with_script(act), ledger)
 }
 
 fn run(clock: &VirtualClock, tool: &LedgerTool, call: &str) -> Result<Result<ToolResult, ToolError>, Halt> {
@@ -50,7 +50,7 @@ fn an_execution_is_recorded_with_its_call_arguments_times_and_end() {
     assert_eq!((execution.started, execution.finished), (EPOCH, Some(EPOCH.after(SECOND))));
     assert_eq!((execution.ending, execution.beside), (Ending::Returned, vec![]));
     assert_eq!((ledger.len(), ledger.running(), ledger.max_overlap()), (2, 0, 1));
-    assert_eq!(ledger.repeated(), []);
+    assert_eq!(ledger.repeated_calls(), []);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_call_that_runs_again_is_reported_once() {
     for call in ["a", "b", "a", "a"] {
         run(&clock, &tool, call).unwrap().unwrap();
     }
-    assert_eq!(ledger.repeated(), ["a".into()]);
+    assert_eq!(ledger.repeated_calls(), ["a".into()]);
     assert_eq!(ledger.executions(&"a".into()).len(), 3);
 }
 
@@ -78,7 +78,7 @@ fn overlapping_executions_list_each_other() {
     let ledger = Ledger::new();
     let make = |name: &str, seconds: u32| {
         LedgerTool::new(name, ledger.clone(), clock.shared())
-            .acting(move |_| Act::text("ok").after(SECOND * seconds))
+            .with_script(move |_| Act::text("ok").after(SECOND * seconds))
     };
     let (long, short) = (make("long", 3), make("short", 1));
     let cancel = CancellationToken::new();

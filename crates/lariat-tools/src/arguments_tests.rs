@@ -16,13 +16,13 @@ const FIELDS: &[Field] = &[
 ];
 
 #[derive(Debug, Default, Deserialize, PartialEq)]
-struct Sent {
+struct SentArguments {
     path: String,
     limit: Option<u32>,
 }
 
 fn mistakes(sent: Value) -> String {
-    match read::<Sent>(FIELDS, sent) {
+    match read::<SentArguments>(FIELDS, sent) {
         Err(ToolError::InvalidArgs(text)) => text.replace("Invalid arguments:\n", ""),
         other => panic!("{other:?}"),
     }
@@ -31,9 +31,12 @@ fn mistakes(sent: Value) -> String {
 #[test]
 fn reads_valid_arguments() {
     let sent = json!({ "path": "a", "limit": 7, "mode": "files", "all": false });
-    assert_eq!(read::<Sent>(FIELDS, sent).unwrap(), Sent { path: "a".into(), limit: Some(7) });
+    assert_eq!(
+        read::<SentArguments>(FIELDS, sent).unwrap(),
+        SentArguments { path: "a".into(), limit: Some(7) }
+    );
     let sent = json!({ "path": "a", "limit": null });
-    assert_eq!(read::<Sent>(FIELDS, sent).unwrap(), Sent { path: "a".into(), limit: None });
+    assert_eq!(read::<SentArguments>(FIELDS, sent).unwrap(), SentArguments { path: "a".into(), limit: None });
 }
 
 #[test]

@@ -22,7 +22,7 @@ impl CheckpointGuard {
     /// Saves these files before a tool call changes them.
     pub(crate) fn paths(bench: &Workbench, call: &str, paths: &[String]) -> Result<Option<Self>, ToolError> {
         let paths: Vec<_> = paths.iter().map(String::as_str).collect();
-        Self::begin(bench, call, |undo| undo.before_paths(call, &paths))
+        Self::begin(bench, call, |undo| undo.begin_call_on_paths(call, &paths))
     }
 
     /// Saves the workspace before a tool call that may change any file.
@@ -34,7 +34,7 @@ impl CheckpointGuard {
             return Ok(None);
         }
         let (bench, call) = (bench.clone(), context.tool_call_id.to_string());
-        blocking(move || Self::begin(&bench, &call, |undo| undo.before(&call))).await
+        blocking(move || Self::begin(&bench, &call, |undo| undo.begin_call(&call))).await
     }
 
     fn begin(
@@ -54,13 +54,13 @@ impl CheckpointGuard {
     /// Records what the tool call changed in these files.
     pub(crate) fn end_paths(self, paths: &[String]) {
         let paths: Vec<_> = paths.iter().map(String::as_str).collect();
-        let _ = self.undo.after_paths(&self.call, &paths);
+        let _ = self.undo.end_call_on_paths(&self.call, &paths);
     }
 
     /// Records what the tool call changed, and returns the changed files for the details of its result.
     pub(crate) async fn end(self) -> Vec<Value> {
         let changed = blocking(move || {
-            let _ = self.undo.after(&self.call);
+            let _ = self.undo.end_call(&self.call);
             Ok(self.undo.changes(&self.call).unwrap_or_default())
         });
         let is_file = |side: &Option<(RecordedKind, u32)>| {

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use lariat_core::tool::{ToolError, ToolResult};
 use lariat_host::files::text::Text;
-use lariat_host::files::{Expected, FileContent, FileError, FileVersion, ReadState};
+use lariat_host::files::{FileContent, FileError, FileVersion, ReadState, WriteCondition};
 use serde_json::{Value, json};
 
 use crate::Workbench;
@@ -30,7 +30,7 @@ impl Document {
     pub(crate) fn open(bench: &Workbench, path: &str) -> Result<Self, ToolError> {
         let FileContent { bytes, stamp } = bench.workspace().read(path, EDIT_LIMIT).map_err(failed)?;
         let known = FileVersion::of(stamp, &bytes);
-        if let ReadState::Touched(before) = bench.memory().standing(path, &stamp)
+        if let ReadState::Touched(before) = bench.memory().read_state(path, &stamp)
             && before.hash != known.hash
         {
             return Err(failed(FileError::Changed(path.to_owned())));
@@ -54,7 +54,7 @@ impl Document {
     /// Writes a changed version back. Returns the details for the result.
     pub(crate) fn save(self, bench: &Workbench, text: &Text) -> Result<Value, ToolError> {
         let bytes = self.encode(text)?;
-        let expected = Expected::Unchanged(self.known.clone());
+        let expected = WriteCondition::Unchanged(self.known.clone());
         let written = bench.workspace().write(&self.path, &bytes, &expected).map_err(failed)?;
         bench.memory().remember(&self.path, written.known.clone());
         let before = Some((&self.text, &self.known));
@@ -129,7 +129,7 @@ pub(crate) fn surroundings(text: &str, changed: &[Range<usize>]) -> String {
         if !shown.is_empty() && first > done {
             shown.push_str("   ...\n");
         }
-        shown.push_str(&numbered(text.lines().skip(first).take(last - first).map(shortened), first + 1));
+        shown.push_str(&numbered(text.lines().skip(first).take(last - first).map(shorten), first + 1));
         done = last;
     }
     shown
@@ -139,7 +139,7 @@ pub(crate) fn surroundings(text: &str, changed: &[Range<usize>]) -> String {
 pub(crate) const LINE_LIMIT: usize = 2_000;
 
 /// Cuts a line at the limit and notes how much is missing.
-pub(crate) fn shortened(line: &str) -> String {
+pub(crate) fn shorten(line: &str) -> String {
     match line.char_indices().nth(LINE_LIMIT) {
         None => line.to_owned(),
         Some((end, _)) => {

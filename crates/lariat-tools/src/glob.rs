@@ -114,7 +114,7 @@ fn glob(
 struct NameVisitor(Filter);
 
 impl Visitor for NameVisitor {
-    type Found = (i128, String);
+    type Finding = (i128, String);
     type ThreadState = ();
 
     fn thread_state(&self) {}

@@ -84,7 +84,7 @@ impl Edit {
                 });
                 let places = places.collect();
                 let changes: Vec<_> = found.into_iter().map(|range| (range, new.as_str())).collect();
-                Ok(Replacement { text: text.replaced(&changes), places })
+                Ok(Replacement { text: text.replace_ranges(&changes), places })
             }
         }
     }

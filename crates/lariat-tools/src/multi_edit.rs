@@ -47,13 +47,13 @@ impl FileTool for MultiEdit {
 
     fn preview(bench: &Workbench, arguments: Arguments) -> Result<Option<String>, ToolError> {
         let document = Document::open(bench, &arguments.path)?;
-        let (text, _) = edited(&arguments, &document.text)?;
+        let (text, _) = apply_edits(&arguments, &document.text)?;
         Ok(Some(document.difference(&text)))
     }
 
     fn run(bench: &Workbench, arguments: Arguments, _: &ToolContext) -> Result<ToolResult, ToolError> {
         let document = Document::open(bench, &arguments.path)?;
-        let (text, made) = edited(&arguments, &document.text)?;
+        let (text, made) = apply_edits(&arguments, &document.text)?;
         let details = document.save(bench, &text)?;
         let edits = counted(arguments.edits.len(), "edit");
         result(format!("Edited `{}`: {edits}, {}.", arguments.path, replacements(made)), details)
@@ -61,7 +61,7 @@ impl FileTool for MultiEdit {
 }
 
 /// Applies all edits. Returns the new text and the number of replacements.
-fn edited(arguments: &Arguments, text: &Text) -> Result<(Text, usize), ToolError> {
+fn apply_edits(arguments: &Arguments, text: &Text) -> Result<(Text, usize), ToolError> {
     let mut text = text.clone();
     let mut made = 0;
     for (index, edit) in arguments.edits.iter().enumerate() {

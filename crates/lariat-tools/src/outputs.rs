@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lariat_host::files::{Expected, Workspace};
+use lariat_host::files::{Workspace, WriteCondition};
 
 /// Maximum size of all outputs in memory, in bytes.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
@@ -46,7 +46,7 @@ impl Outputs {
     }
 
     /// Returns the path of a file that does not exist yet, for an output that may become long.
-    pub(crate) fn place(&self) -> Option<PathBuf> {
+    pub(crate) fn spill_path(&self) -> Option<PathBuf> {
         let mut stored = self.lock();
         stored.next += 1;
         let name = format!("output-{}-{}", std::process::id(), stored.next);
@@ -54,12 +54,12 @@ impl Outputs {
     }
 
     /// Stores bytes and returns their id.
-    pub(crate) fn keep(&self, bytes: impl Into<Arc<[u8]>>) -> String {
+    pub(crate) fn add_output(&self, bytes: impl Into<Arc<[u8]>>) -> String {
         self.add(Output::Memory(bytes.into()))
     }
 
-    /// Stores a reference to a file that [`place`](Self::place) named, and returns its id.
-    pub(crate) fn keep_file(&self, path: &std::path::Path) -> Option<String> {
+    /// Stores a reference to a file that [`spill_path`](Self::spill_path) named, and returns its id.
+    pub(crate) fn add_output_file(&self, path: &std::path::Path) -> Option<String> {
         let directory = self.lock().directory.clone()?;
         let name = path.file_name()?.to_str()?.to_owned();
         Some(self.add(Output::File(directory, name)))
@@ -107,7 +107,7 @@ impl Output {
     fn remove(&self) {
         if let Self::File(directory, name) = self {
             // The file may already have been removed.
-            let _ = directory.remove(name, &Expected::Any);
+            let _ = directory.remove(name, &WriteCondition::Any);
         }
     }
 }
@@ -132,16 +132,16 @@ mod tests {
     #[test]
     fn drops_the_oldest_output_beyond_the_limits() {
         let outputs = Outputs::default();
-        let first = outputs.keep(*b"first");
+        let first = outputs.add_output(*b"first");
         for _ in 1..MAX_OUTPUTS {
-            outputs.keep(*b"x");
+            outputs.add_output(*b"x");
         }
         assert!(outputs.find(&first).is_some());
-        outputs.keep(*b"one more");
+        outputs.add_output(*b"one more");
         assert!(outputs.find(&first).is_none());
-        let large = outputs.keep(vec![0; MAX_BYTES]);
+        let large = outputs.add_output(vec![0; MAX_BYTES]);
         assert_eq!(outputs.ids(), [large]);
-        let larger = outputs.keep(vec![0; MAX_BYTES + 1]);
+        let larger = outputs.add_output(vec![0; MAX_BYTES + 1]);
         assert_eq!(outputs.ids(), [larger]);
     }
 
@@ -150,9 +150,9 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("lariat-outputs-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let outputs = Outputs::in_directory(Workspace::open(&folder).unwrap());
-        let place = outputs.place().unwrap();
+        let place = outputs.spill_path().unwrap();
         std::fs::write(&place, "long").unwrap();
-        let id = outputs.keep_file(&place).unwrap();
+        let id = outputs.add_output_file(&place).unwrap();
         assert!(outputs.find(&id).is_some());
         drop(outputs);
         assert!(!place.exists());

@@ -79,7 +79,7 @@ impl BenchTool for Recall {
             let found = match &context.earlier {
                 Some(earlier) => {
                     let mut take = |piece: &str| reading.read(piece.as_bytes(), &context.cancel);
-                    earlier.tell(&arguments.id, &mut take).await?
+                    earlier.stream_text(&arguments.id, &mut take).await?
                 }
                 None => false,
             };

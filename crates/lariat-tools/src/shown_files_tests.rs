@@ -83,7 +83,7 @@ fn settled_file_is_recognised_by_its_stamp() {
     let here = Workspace::open(env!("CARGO_MANIFEST_DIR")).unwrap();
     let (stamp, other) = (here.stamp("Cargo.toml").unwrap(), here.stamp("src/lib.rs").unwrap());
     let shown = ShownFiles::default();
-    shown.remember(&context("s"), "a", &FileVersion::in_part(stamp), lines(3, 9), None);
+    shown.remember(&context("s"), "a", &FileVersion::partly_read(stamp), lines(3, 9), None);
     let is_shown =
         |stamp, first, last| shown.by_stamp(&context("s"), "a", stamp, lines(first, last)).is_some();
     assert!(is_shown(&stamp, 3, 9) && is_shown(&stamp, 4, 4));

@@ -200,9 +200,10 @@ impl Workbench {
     /// The workbench of one tool call: every opened file is checked against the permissions of that call.
     pub(crate) fn of_call(&self, context: &ToolContext) -> Self {
         match &context.files {
-            Some(judge) => {
-                Self { workspace: self.workspace.clone().judged_by(Arc::clone(judge)), ..self.clone() }
-            }
+            Some(judge) => Self {
+                workspace: self.workspace.clone().with_access_check(Arc::clone(judge)),
+                ..self.clone()
+            },
             None => self.clone(),
         }
     }

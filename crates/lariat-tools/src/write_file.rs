@@ -5,7 +5,7 @@
 
 use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_host::files::text::Text;
-use lariat_host::files::{Expected, FileError, FileVersion, ReadState};
+use lariat_host::files::{FileError, FileVersion, ReadState, WriteCondition};
 use serde::Deserialize;
 
 use crate::Workbench;
@@ -51,8 +51,8 @@ impl FileTool for WriteFile {
         let (old, text) = versions(bench, &arguments)?;
         let bytes = encode(path, &text)?;
         let expected = match &old {
-            Some((_, known)) => Expected::Unchanged(known.clone()),
-            None => Expected::Absent,
+            Some((_, known)) => WriteCondition::Unchanged(known.clone()),
+            None => WriteCondition::Absent,
         };
         let written = bench.workspace().write(path, &bytes, &expected).map_err(failed)?;
         bench.memory().remember(path, written.known.clone());
@@ -70,12 +70,12 @@ impl FileTool for WriteFile {
 fn versions(bench: &Workbench, arguments: &Arguments) -> Result<(Option<ExistingFile>, Text), ToolError> {
     let path = &arguments.path;
     let old = match bench.workspace().stamp(path) {
-        Ok(stamp) => Some(read_before(bench, path, &bench.memory().standing(path, &stamp))?),
+        Ok(stamp) => Some(read_before(bench, path, &bench.memory().read_state(path, &stamp))?),
         Err(FileError::NotFound { .. }) => None,
         Err(error) => return Err(failed(error)),
     };
     let text = match old.as_ref().and_then(|(text, _)| text.as_ref()) {
-        Some(text) => text.rewritten(&arguments.content),
+        Some(text) => text.with_text(&arguments.content),
         None => Text::new(arguments.content.as_str()),
     };
     Ok((old, text))

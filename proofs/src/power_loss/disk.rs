@@ -42,7 +42,7 @@ pub struct Image {
 
 /// How much of what is not durable is present.
 #[derive(Clone, Copy)]
-enum Luck {
+enum SurvivalRate {
     Nothing,
     Everything,
     /// Each change with this probability in percent.
@@ -50,13 +50,13 @@ enum Luck {
 }
 
 /// What happens to a change that is not durable.
-enum Fate {
-    There,
-    Gone,
+enum WriteOutcome {
+    Present,
+    Lost,
     Torn,
 }
 
-impl Luck {
+impl SurvivalRate {
     fn drawn(dice: &mut SeededRandom) -> Self {
         match dice.below(8) {
             0 => Self::Nothing,
@@ -65,13 +65,13 @@ impl Luck {
         }
     }
 
-    fn fate(self, dice: &mut SeededRandom) -> Fate {
+    fn fate(self, dice: &mut SeededRandom) -> WriteOutcome {
         match self {
-            Self::Nothing => Fate::Gone,
-            Self::Everything => Fate::There,
-            Self::Some(_) if dice.chance(25) => Fate::Torn,
-            Self::Some(percent) if dice.chance(percent) => Fate::There,
-            Self::Some(_) => Fate::Gone,
+            Self::Nothing => WriteOutcome::Lost,
+            Self::Everything => WriteOutcome::Present,
+            Self::Some(_) if dice.chance(25) => WriteOutcome::Torn,
+            Self::Some(percent) if dice.chance(percent) => WriteOutcome::Present,
+            Self::Some(_) => WriteOutcome::Lost,
         }
     }
 }
@@ -124,16 +124,16 @@ impl<'a> Disk<'a> {
 
     /// All changes, as if the power had never been lost.
     pub fn whole(&self) -> Image {
-        self.cut(usize::MAX, Luck::Everything, &mut SeededRandom::new(0))
+        self.cut(usize::MAX, SurvivalRate::Everything, &mut SeededRandom::new(0))
     }
 
     /// A possible image when the power is lost at a moment.
     pub fn image(&self, moment: usize, dice: &mut SeededRandom) -> Image {
-        let luck = Luck::drawn(dice);
+        let luck = SurvivalRate::drawn(dice);
         self.cut(moment, luck, dice)
     }
 
-    fn cut(&self, moment: usize, luck: Luck, dice: &mut SeededRandom) -> Image {
+    fn cut(&self, moment: usize, luck: SurvivalRate, dice: &mut SeededRandom) -> Image {
         let folders = self.folders(moment, luck, dice);
         let mut image = Image::default();
         let mut open = vec![(ROOT, String::new())];
@@ -159,7 +159,7 @@ impl<'a> Disk<'a> {
     fn folders(
         &self,
         moment: usize,
-        luck: Luck,
+        luck: SurvivalRate,
         dice: &mut SeededRandom,
     ) -> BTreeMap<NodeId, BTreeMap<String, (NodeId, bool)>> {
         let done: Vec<(&Op, bool)> = self
@@ -173,9 +173,9 @@ impl<'a> Disk<'a> {
         let (loose, open) = (dice.chance(50), done.len() - certain);
         let journalled = certain
             + match luck {
-                Luck::Nothing => 0,
-                Luck::Everything => open,
-                Luck::Some(_) => dice.index(open + 1),
+                SurvivalRate::Nothing => 0,
+                SurvivalRate::Everything => open,
+                SurvivalRate::Some(_) => dice.index(open + 1),
             };
         let mut folders: BTreeMap<NodeId, BTreeMap<String, (NodeId, bool)>> = BTreeMap::new();
         let mut kinds: BTreeMap<NodeId, bool> = BTreeMap::new();
@@ -186,9 +186,9 @@ impl<'a> Disk<'a> {
             let there = safe
                 || match (loose, luck) {
                     (false, _) => at < journalled,
-                    (true, Luck::Nothing) => false,
-                    (true, Luck::Everything) => true,
-                    (true, Luck::Some(percent)) => dice.chance(percent),
+                    (true, SurvivalRate::Nothing) => false,
+                    (true, SurvivalRate::Everything) => true,
+                    (true, SurvivalRate::Some(percent)) => dice.chance(percent),
                 };
             if !there {
                 continue;
@@ -215,7 +215,7 @@ impl<'a> Disk<'a> {
     }
 
     /// The bytes of a file.
-    fn content(&self, node: NodeId, moment: usize, luck: Luck, dice: &mut SeededRandom) -> Vec<u8> {
+    fn content(&self, node: NodeId, moment: usize, luck: SurvivalRate, dice: &mut SeededRandom) -> Vec<u8> {
         let (mut bytes, mut longest) = (Vec::new(), 0);
         let changes = self.contents.get(&node).map(Vec::as_slice).unwrap_or_default();
         let begun: Vec<_> =
@@ -223,20 +223,20 @@ impl<'a> Disk<'a> {
         let count = begun.len();
         for (at, (op, safe)) in begun.into_iter().enumerate() {
             let fate = match safe {
-                Some(safe) if safe < moment => Fate::There,
+                Some(safe) if safe < moment => WriteOutcome::Present,
                 _ => luck.fate(dice),
             };
             match (&op.change, fate) {
-                (Change::Truncate { length, .. }, Fate::There) => {
+                (Change::Truncate { length, .. }, WriteOutcome::Present) => {
                     let length = usize::try_from(*length).unwrap_or(usize::MAX);
                     bytes.resize(length, 0);
                     longest = length;
                 }
                 (Change::Write { offset, bytes: new, .. }, fate) => {
                     let parts = match fate {
-                        Fate::There => vec![(*offset, new.as_slice())],
-                        Fate::Gone => Vec::new(),
-                        Fate::Torn => torn(*offset, new, at + 1 == count, dice),
+                        WriteOutcome::Present => vec![(*offset, new.as_slice())],
+                        WriteOutcome::Lost => Vec::new(),
+                        WriteOutcome::Torn => torn(*offset, new, at + 1 == count, dice),
                     };
                     parts.into_iter().for_each(|(offset, part)| write(&mut bytes, offset, part));
                     longest = longest.max(usize::try_from(*offset).unwrap_or(usize::MAX) + new.len());

@@ -133,7 +133,7 @@ impl Session {
             {
                 return Err(violation);
             }
-            if self.world.store.crashed() || death == Some(step) {
+            if self.world.store.is_crashed() || death == Some(step) {
                 self.world.store.crash();
                 executor.kill(main);
                 return Ok(false);
@@ -176,7 +176,7 @@ impl Session {
     }
 
     fn was_fenced(&self) -> bool {
-        self.world.store.injected().iter().any(|(_, fault)| *fault == Fault::Fence)
+        self.world.store.injected_faults().iter().any(|(_, fault)| *fault == Fault::Fence)
     }
 
     /// Sends commands to the process, at any step.
@@ -233,7 +233,7 @@ impl Session {
                 |event| matches!(&event.event, AgentEvent::MessageQueued { message, .. } if message.id() == spoken.id),
             );
             if !kept {
-                return Err(Violation::LostWords);
+                return Err(Violation::LostText);
             }
         }
         Ok(())
@@ -248,7 +248,7 @@ impl Session {
         Report {
             events: survivors.len() as u64,
             lives: self.lives,
-            faults: self.world.store.injected().len() as u64,
+            faults: self.world.store.injected_faults().len() as u64,
             executions: self.world.ledger.len() as u64,
             requests: self.world.model.requests() as u64,
             prefixes,
@@ -323,7 +323,8 @@ async fn run_all(process: &Process) -> Result<(), DriveError> {
     for _ in 0..MOST_RUNS {
         let events = process.journal.read_from(0).await?;
         let (snapshot, tail) = process.journal.read_live().await?;
-        let fold = snapshot.as_ref().map_or_else(SessionFold::default, SessionFold::after).then(&tail);
+        let fold =
+            snapshot.as_ref().map_or_else(SessionFold::default, SessionFold::from_snapshot).then(&tail);
         if let Err(violation) = same_fold(&SessionFold::of(&events), &fold) {
             process.link.with(|link| link.violation = Some(violation));
             return Ok(());
@@ -387,8 +388,8 @@ fn next_loop(process: &Process, fold: &SessionFold, n: u64) -> Result<Run, Strin
     let prompts = vec![AgentMessage::user(format!("prompt {n}"))];
     let mut run =
         Run::new(process.config.clone(), start, n, transcript, prompts).map_err(|error| error.to_string())?;
-    for (queue, message) in fold.queued() {
-        run.carry_over(queue, Arc::clone(message));
+    for (queue, message) in fold.queued_messages() {
+        run.queue_earlier_message(queue, Arc::clone(message));
     }
     Ok(run)
 }
@@ -413,7 +414,7 @@ fn same_fold(all: &SessionFold, live: &SessionFold) -> Result<(), Violation> {
     // Each queue has an order; there is none between the two.
     let queued = |fold: &SessionFold| {
         let of = |wanted: QueueKind| {
-            let messages = fold.queued().filter(move |(queue, _)| *queue == wanted);
+            let messages = fold.queued_messages().filter(move |(queue, _)| *queue == wanted);
             messages.map(|(_, message)| message.id()).collect::<Vec<_>>()
         };
         (of(QueueKind::Steering), of(QueueKind::FollowUp))

@@ -14,7 +14,7 @@ use super::violation::Violation;
 /// The state of the order: what was observed last.
 pub(super) struct Order {
     hooks: bool,
-    expected: Option<Expected>,
+    expected: Option<NextHook>,
     armed: Option<HookEntry>,
     streaming: Option<MessageId>,
     /// Whether an assistant message was broken off in this turn.
@@ -26,7 +26,7 @@ pub(super) struct Order {
 
 /// The one observation that must come next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Expected {
+enum NextHook {
     AfterTurn,
     AfterLoop,
 }
@@ -60,8 +60,8 @@ impl Order {
 
     fn hook(&mut self, hook: &HookEntry) -> Result<(), Violation> {
         match (&self.expected, hook) {
-            (Some(Expected::AfterTurn), HookEntry::AfterTurn)
-            | (Some(Expected::AfterLoop), HookEntry::AfterLoop) => {
+            (Some(NextHook::AfterTurn), HookEntry::AfterTurn)
+            | (Some(NextHook::AfterLoop), HookEntry::AfterLoop) => {
                 self.expected = None;
                 return Ok(());
             }
@@ -128,14 +128,14 @@ impl Order {
                     return wrong("TurnEnd before after_tool_execution".to_owned());
                 }
                 self.in_turn = Some(false);
-                self.expected = self.hooks.then_some(Expected::AfterTurn);
+                self.expected = self.hooks.then_some(NextHook::AfterTurn);
             }
             AgentEvent::AgentEnd { .. } => {
                 if self.in_turn == Some(true) {
                     return wrong("AgentEnd in an open turn".to_owned());
                 }
                 self.in_turn = None;
-                self.expected = self.hooks.then_some(Expected::AfterLoop);
+                self.expected = self.hooks.then_some(NextHook::AfterLoop);
             }
             AgentEvent::MessageStart { message } => return self.message_start(message),
             AgentEvent::MessageUpdate { message, .. } if self.streaming != Some(message.id()) => {

@@ -50,7 +50,7 @@ pub enum Violation {
     WrongError(String),
     /// An accepted message is not in the journal.
     #[error("a message that was accepted is not in the journal")]
-    LostWords,
+    LostText,
     /// A loop could not be recovered.
     #[error("a loop could not be recovered: {0}")]
     NotRecovered(String),

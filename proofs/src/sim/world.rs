@@ -146,7 +146,7 @@ fn model(
         reply(&mut random, index)
     });
     let model = model.with_clock(clock.shared());
-    Arc::new(if yields { model.yielding() } else { model })
+    Arc::new(if yields { model.with_yields() } else { model })
 }
 
 /// Checks that a request contains the result of the previous turn.
@@ -237,7 +237,7 @@ fn tools(
         let mut random = seed.fork(name);
         let (watch, store, session_id) = (Arc::clone(watch), Arc::clone(store), session_id.clone());
         let tool = LedgerTool::new(name, ledger.clone(), clock.shared()).with_effects(effects);
-        Arc::new(tool.acting(move |invocation| {
+        Arc::new(tool.with_script(move |invocation| {
             check_dispatch(invocation.call_id, &watch, &store, &session_id);
             act(&mut random)
         }))
@@ -305,7 +305,7 @@ fn policy(seed: &SeededRandom, clock: &VirtualClock) -> ScriptedPolicy {
             _ => Answer::After(Duration::from_secs(2), ask()),
         }
     });
-    let policy = policy.only_judging(judges);
+    let policy = policy.with_pure_check(judges);
     match hooks {
         Some(hooks) => policy.with_hooks(hooks),
         None => policy,
@@ -322,9 +322,9 @@ fn hooks(seed: &SeededRandom, clock: &VirtualClock) -> Option<ScriptedHooks> {
     Some(ScriptedHooks::new(clock.shared(), move |moment| {
         let blocks = if busy && moment.kind() == LifecycleEventKind::Stop { 90 } else { 15 };
         let answer = match random.below(100) {
-            roll if roll < blocks => HookAnswer::blocks(format!("not yet {roll}")),
-            roll if roll < blocks + 5 => HookAnswer::tells(format!("by the way {roll}")),
-            roll if roll < blocks + 8 => HookAnswer::stops("enough"),
+            roll if roll < blocks => HookAnswer::block(format!("not yet {roll}")),
+            roll if roll < blocks + 5 => HookAnswer::add_context(format!("by the way {roll}")),
+            roll if roll < blocks + 8 => HookAnswer::stop("enough"),
             _ => HookAnswer::default(),
         };
         match random.below(50) {

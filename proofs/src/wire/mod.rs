@@ -64,6 +64,6 @@ pub fn model(wire: Wire, base_url: &str) -> ModelConfig {
 
 /// A request with one short prompt.
 pub fn request(wire: Wire, base_url: &str) -> StreamConfig {
-    let (transcript, _) = Transcript::repaired([Arc::new("hello".into())]);
+    let (transcript, _) = Transcript::repair([Arc::new("hello".into())]);
     StreamConfig::new(Arc::new(model(wire, base_url)), transcript.window())
 }

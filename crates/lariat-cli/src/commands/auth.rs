@@ -27,7 +27,7 @@ struct Status {
 }
 
 pub(crate) fn auth(env: &ProcessEnv, args: AuthArgs) -> CommandResult {
-    let settings = env.place(&env.visit(None))?.settings;
+    let settings = env.load_project(&env.load_options(None))?.settings;
     let file = KeyFile::new(env.folders.keys());
     match args.command {
         AuthCommand::Status(args) => status(env, &settings, args.json),

@@ -28,7 +28,7 @@ pub(crate) fn config(env: &ProcessEnv, args: ConfigArgs) -> CommandResult {
         ConfigCommand::Path => print::line(&own.display().to_string()),
         ConfigCommand::Schema => return print::json(&schema()),
         ConfigCommand::Show(args) => {
-            let place = env.place(&env.visit(None))?;
+            let place = env.load_project(&env.load_options(None))?;
             show(&place.sources, &args)?;
             place.opened.problems.iter().for_each(|problem| print::note(&format!("warning: {problem}")));
         }
@@ -82,7 +82,7 @@ fn edit(env: &ProcessEnv, path: &Path) -> Result<(), Problem> {
     }
     start(editor, path)?;
     // Loads the file at once, so that the user sees a mistake now and not in the next run.
-    warn(&env.place(&env.visit(None))?.sources);
+    warn(&env.load_project(&env.load_options(None))?.sources);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 //! The table of settings decides which values are valid, so a value that loading would only warn about is not written either.
 
 use lariat_guard::{Level, Origin};
-use lariat_service::config::{SettingSources, SettingsLayer, explained};
+use lariat_service::config::{SettingSources, SettingsLayer, explain};
 use serde_json::{Map, Value};
 use toml_edit::{DocumentMut, Item, Table};
 
@@ -47,7 +47,7 @@ pub(super) fn set(env: &ProcessEnv, args: &ConfigSetArgs) -> CommandResult {
 
 /// Notes when the project or a variable overrides the new value.
 fn note_if_overridden(env: &ProcessEnv, key: &str, origin: &Origin, value: Option<&Value>) {
-    let Ok(place) = env.place(&env.visit(None)) else { return };
+    let Ok(place) = env.load_project(&env.load_options(None)) else { return };
     let Some(set) = place.sources.get(key) else { return };
     let stronger = set.origin.filter(|by| by.file != origin.file && Some(&set.value) != value);
     if let Some(stronger) = stronger {
@@ -74,7 +74,7 @@ fn parse_value(origin: &Origin, key: &str, words: &[String]) -> Result<Value, Pr
         problem = problem.or(broken).or(warned);
     }
     let cause = match problem {
-        Some(problem) => explained(key, &problem),
+        Some(problem) => explain(key, &problem),
         None => format!("`{key}` cannot be set with this command"),
     };
     Err(Problem::new(Exit::Usage, cause)

@@ -20,7 +20,7 @@ const COLUMNS: &[Column] = &[
 /// Shows the context window of a session, or of a new session in this directory.
 pub(crate) async fn context(env: &ProcessEnv, args: ContextArgs) -> CommandResult {
     let ContextCommand::Show(args) = args.command;
-    let place = env.place(&env.visit(None))?;
+    let place = env.load_project(&env.load_options(None))?;
     let (service, which) = match (args.id, args.continue_last) {
         (Some(id), _) => (env.service(&place).await?, SessionSelector::Resume(id)),
         (None, true) => (env.service(&place).await?, SessionSelector::Continue),

@@ -55,7 +55,7 @@ fn bad(about: &'static str, what: impl Into<String>, fix: impl Into<String>) -> 
 
 pub(crate) async fn doctor(env: &ProcessEnv, args: &DoctorArgs) -> CommandResult {
     let mut findings = Vec::new();
-    match LoadedProject::visit(&env.visit(None), &env.folders) {
+    match LoadedProject::load(&env.load_options(None), &env.folders) {
         Err(error) => findings.extend(invalid_settings(error)),
         Ok(place) => {
             findings.extend(settings(&place));
@@ -255,7 +255,7 @@ async fn models(env: &ProcessEnv, place: &LoadedProject) -> Vec<Finding> {
     }
     let keys = env.keys();
     let models = Models::new(&place.settings, &keys).with_catalogue(&place.catalogue);
-    match models.chosen() {
+    match models.selected_model() {
         Ok(model) => {
             findings.push(ok("model", format!("{}/{}", model.provider, model.id)));
             let is_keyed = models.key(&model.provider).is_some();

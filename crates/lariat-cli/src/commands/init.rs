@@ -26,7 +26,7 @@ struct Project {
 
 /// Writes the missing ones of the two files, after confirmation.
 pub(crate) fn init(env: &ProcessEnv, args: &InitArgs) -> CommandResult {
-    let place = env.place(&env.visit(None))?;
+    let place = env.load_project(&env.load_options(None))?;
     let folder = place.path();
     let project = detect_project(folder);
     let mut files = vec![("AGENTS.md", agents(&project)), ("lariat.toml", template::project())];
@@ -61,7 +61,7 @@ fn keep_trust(env: &ProcessEnv, before: &LoadedProject, written: &[(&str, String
         print::note("note: Lariat uses these files once you trust the project: run `lariat trust`");
         return Ok(());
     }
-    let now = env.place(&env.visit(None))?;
+    let now = env.load_project(&env.load_options(None))?;
     let TrustStatus::Changed(differences) = &now.opened.standing else { return Ok(()) };
     let root = now.opened.territory.root();
     let is_ours = |one: &Difference| {

@@ -104,7 +104,7 @@ fn with_first_steps(env: &ProcessEnv, mut problem: Problem) -> Problem {
     if !problem.lacks_model {
         return problem;
     }
-    let settings = env.place(&env.visit(None)).map(|place| place.settings).unwrap_or_default();
+    let settings = env.load_project(&env.load_options(None)).map(|place| place.settings).unwrap_or_default();
     let advice = block_on(async {
         problem.hint = Some(detect::first_steps(&settings).await);
         Ok(problem.exit)

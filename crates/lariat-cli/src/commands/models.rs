@@ -93,7 +93,7 @@ const COLUMNS: &[Column] = &[
 ];
 
 pub(crate) fn models(env: &ProcessEnv, args: ModelsArgs) -> CommandResult {
-    let place = env.place(&env.visit(None))?;
+    let place = env.load_project(&env.load_options(None))?;
     match args.command {
         None => list(&place, &ModelsListArgs::default()),
         Some(ModelsCommand::List(args)) => list(&place, &args),
@@ -193,8 +193,9 @@ fn show(env: &ProcessEnv, place: &LoadedProject, args: &ModelsShowArgs) -> Comma
     let name = match &args.name {
         Some(name) => name.clone(),
         None => {
-            let model =
-                Models::new(&place.settings, &env.keys()).with_catalogue(&place.catalogue).chosen()?;
+            let model = Models::new(&place.settings, &env.keys())
+                .with_catalogue(&place.catalogue)
+                .selected_model()?;
             format!("{}/{}", model.provider, model.id)
         }
     };

@@ -60,7 +60,7 @@ struct CommandDecision {
 }
 
 pub(crate) async fn permissions(env: &ProcessEnv, args: PermissionsArgs) -> CommandResult {
-    let place = env.place(&env.visit(None))?;
+    let place = env.load_project(&env.load_options(None))?;
     let book = ApprovalStore::new(env.folders.approvals());
     match args.command {
         PermissionsCommand::List(args) => list(env, &place, &book, args.json),

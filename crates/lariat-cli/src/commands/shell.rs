@@ -109,7 +109,7 @@ fn for_fish(script: &str) -> String {
 
 /// Prints candidates, one per line, with a description after a tab.
 pub(crate) async fn complete(env: &ProcessEnv, args: CompleteArgs) -> CommandResult {
-    let place = env.place(&env.visit(None))?;
+    let place = env.load_project(&env.load_options(None))?;
     match args.what {
         CompletionKind::Models => {
             for name in models::names(&place.settings) {

@@ -45,7 +45,7 @@ pub(crate) fn trust(env: &ProcessEnv, args: &TrustArgs) -> CommandResult {
     if args.revoke {
         return revoke(env, &book, args);
     }
-    let place = env.place(&env.visit(args.dir.as_ref()))?;
+    let place = env.load_project(&env.load_options(args.dir.as_ref()))?;
     let mut report = report(&place);
     if args.json {
         if args.yes {
@@ -92,7 +92,7 @@ pub(crate) fn show(env: &ProcessEnv, place: &LoadedProject) {
 
 fn report(place: &LoadedProject) -> TrustReport {
     let opened = &place.opened;
-    let brings = opened.brings().into_iter();
+    let brings = opened.effects().into_iter();
     let brings = brings.map(|one| ReportItem { kind: kind(one.kind), file: one.file, what: one.what });
     let changed = match &opened.standing {
         TrustStatus::Changed(differences) => differences.iter().map(|found| found.path.clone()).collect(),
@@ -172,7 +172,7 @@ fn list(book: &TrustStore, json: bool) -> CommandResult {
 fn revoke(env: &ProcessEnv, book: &TrustStore, args: &TrustArgs) -> CommandResult {
     // Trust in a deleted directory can be revoked, too.
     let named = args.dir.clone().unwrap_or_else(|| env.directory.clone());
-    let path = match env.place(&env.visit(Some(&named))) {
+    let path = match env.load_project(&env.load_options(Some(&named))) {
         Ok(place) => place.opened.territory.root().display().to_string(),
         // A deleted directory, or one with invalid settings.
         Err(_) => named.canonicalize().unwrap_or(named).display().to_string(),

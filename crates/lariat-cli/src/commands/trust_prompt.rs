@@ -25,7 +25,7 @@ pub(crate) fn resolve_trust(
     visit: &LoadOptions,
     may_ask: bool,
 ) -> Result<LoadedProject, Problem> {
-    let place = env.place(visit)?;
+    let place = env.load_project(visit)?;
     let opened = &place.opened;
     if opened.trust == Trust::Trusted || visit.distrusting || opened.standing == TrustStatus::Harmless {
         return Ok(place);
@@ -35,7 +35,7 @@ pub(crate) fn resolve_trust(
         print::note(&format!("note: {}; {}", situation(&place), advice(&place)));
         return Ok(place);
     }
-    let _ = writeln!(std::io::stderr(), "{}.", display::block(&capitalized(&situation(&place))));
+    let _ = writeln!(std::io::stderr(), "{}.", display::block(&capitalize(&situation(&place))));
     loop {
         let _ = write!(std::io::stderr(), "Trust this project? [t]rust, [n]ot now, [s]how: ");
         let mut answer = String::new();
@@ -44,7 +44,7 @@ pub(crate) fn resolve_trust(
             "t" | "trust" | "y" | "yes" => {
                 opened.accept(&TrustStore::new(env.folders.trust())).map_err(ServiceError::from)?;
                 // Loads again, to use what the user accepted and nothing that changed since.
-                return env.place(visit);
+                return env.load_project(visit);
             }
             "s" | "show" => trust::show(env, &place),
             "n" | "no" | "not now" => break,
@@ -60,13 +60,13 @@ pub(crate) fn resolve_trust(
 
 /// Says in one line why a project is untrusted and what Lariat ignores.
 pub(crate) fn situation(place: &LoadedProject) -> String {
-    let summary = summary(&place.opened.brings());
+    let summary = summary(&place.opened.effects());
     match &place.opened.standing {
         TrustStatus::Changed(differences) => {
             let paths: Vec<&str> = differences.iter().map(|one| one.path.as_str()).collect();
             format!(
                 "this project changed since you trusted it ({}), so Lariat ignores its {summary}",
-                abbreviated(&paths)
+                abbreviate(&paths)
             )
         }
         _ if place.opened.manifest.is_none() => {
@@ -92,7 +92,7 @@ fn summary(brought: &[WorkspaceEffect]) -> String {
     let mut parts = Vec::new();
     let files: Vec<&str> = of(WorkspaceEffectKind::Instructions).map(|one| one.file.as_str()).collect();
     if !files.is_empty() {
-        parts.push(format!("instructions ({})", abbreviated(&files)));
+        parts.push(format!("instructions ({})", abbreviate(&files)));
     }
     for (kind, one, many) in [
         (WorkspaceEffectKind::Hook, "hook", "hooks"),
@@ -115,7 +115,7 @@ fn summary(brought: &[WorkspaceEffect]) -> String {
     }
 }
 
-fn abbreviated(names: &[&str]) -> String {
+fn abbreviate(names: &[&str]) -> String {
     let shown = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMED) {
         0 => shown,
@@ -123,7 +123,7 @@ fn abbreviated(names: &[&str]) -> String {
     }
 }
 
-fn capitalized(text: &str) -> String {
+fn capitalize(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

@@ -42,7 +42,7 @@ struct KeptFile {
 
 /// Undoes tool calls, or lists those that can be undone.
 pub(crate) async fn undo(env: &ProcessEnv, args: &UndoArgs) -> CommandResult {
-    let place = env.place(&env.visit(None))?;
+    let place = env.load_project(&env.load_options(None))?;
     let stores = stores(env, place.path())?;
     let calls: Vec<(&Undo, Vec<Call>)> = stores.iter().map(|undo| (undo, calls(undo))).collect();
     if args.list {
@@ -202,7 +202,7 @@ const fn reason_code(reason: Reason) -> &'static str {
     match reason {
         Reason::ChangedByUser => "changed_by_user",
         Reason::NotKept => "not_kept",
-        Reason::InTheWay => "in_the_way",
+        Reason::Obstructed => "in_the_way",
         Reason::ChangedSincePreview => "changed_since_preview",
         Reason::ChangedMeanwhile => "changed_meanwhile",
         Reason::Refused => "refused",
@@ -215,7 +215,7 @@ const fn reason_text(reason: Reason) -> &'static str {
     match reason {
         Reason::ChangedByUser => "changed since by something other than the agent",
         Reason::NotKept => "the current content could not be saved first",
-        Reason::InTheWay => "another file is in the way",
+        Reason::Obstructed => "another file is in the way",
         Reason::ChangedSincePreview => "it changed after the preview",
         Reason::ChangedMeanwhile => "it changed during the undo",
         Reason::Refused => "the system refused access",

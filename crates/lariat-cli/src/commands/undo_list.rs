@@ -116,7 +116,7 @@ async fn find_calls(
                 AgentEvent::MessageEnd { message } => {
                     let user_message = message.shared().and_then(|message| message.as_user());
                     if let Some(user_message) =
-                        user_message.filter(|user_message| user_message.origin.is_person())
+                        user_message.filter(|user_message| user_message.origin.is_from_user())
                     {
                         prompt = Some(joined_text(&user_message.content));
                     }

@@ -32,14 +32,15 @@ pub(super) fn ask(
 ) -> Result<KeysByProvider, KeyringError> {
     let thread = std::thread::Builder::new().name("keyring".to_owned());
     let asked = thread.spawn(move || {
-        let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| failed(&error))?;
+        let runtime =
+            Builder::new_current_thread().enable_all().build().map_err(|error| keyring_failure(&error))?;
         let answer = runtime.block_on(run_request(&bus, prompts, request));
         // Does not wait for a connection that is still being opened.
         runtime.shutdown_background();
         answer
     });
-    let asked = asked.map_err(|error| failed(&error))?;
-    asked.join().unwrap_or_else(|_| Err(failed(&"the keyring thread panicked")))
+    let asked = asked.map_err(|error| keyring_failure(&error))?;
+    asked.join().unwrap_or_else(|_| Err(keyring_failure(&"the keyring thread panicked")))
 }
 
 async fn run_request(
@@ -47,17 +48,17 @@ async fn run_request(
     prompts: UnlockPrompts,
     request: KeyringRequest,
 ) -> Result<KeysByProvider, KeyringError> {
-    let service = within(ANSWER, open(bus)).await?;
+    let service = with_timeout(ANSWER, open(bus)).await?;
     let bound = match prompts {
         UnlockPrompts::Allowed => UNLOCK + ANSWER,
         UnlockPrompts::Refused => ANSWER,
     };
     // On the heap: D-Bus futures are large.
     let answer = Box::pin(answer(&service, prompts, request));
-    within(bound, async { answer.await.map_err(keyring_error) }).await
+    with_timeout(bound, async { answer.await.map_err(keyring_error) }).await
 }
 
-async fn within<T>(
+async fn with_timeout<T>(
     bound: Duration,
     work: impl Future<Output = Result<T, KeyringError>>,
 ) -> Result<T, KeyringError> {
@@ -170,10 +171,10 @@ fn keyring_error(error: Error) -> KeyringError {
             "it has no default collection",
             "create a default collection with the keyring's own program",
         ),
-        _ => failed(&error),
+        _ => keyring_failure(&error),
     }
 }
 
-fn failed(error: &dyn std::fmt::Display) -> KeyringError {
+fn keyring_failure(error: &dyn std::fmt::Display) -> KeyringError {
     KeyringError::new(format!("it failed ({error})"), "check that the keyring works, or log in again")
 }

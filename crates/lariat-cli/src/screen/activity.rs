@@ -50,7 +50,7 @@ pub(crate) fn about(tool: &str, arguments: Option<&Value>) -> String {
             None => String::new(),
         },
         (None, Value::Object(_)) if tool == "apply_patch" => {
-            arguments.get("patch").and_then(Value::as_str).map(patched).unwrap_or_default()
+            arguments.get("patch").and_then(Value::as_str).map(patched_files).unwrap_or_default()
         }
         (None, Value::Object(_)) if tool == "todo" => String::new(),
         (_, Value::Null) => String::new(),
@@ -70,7 +70,7 @@ fn one_line(words: &str) -> String {
 }
 
 /// The files that a patch changes.
-fn patched(patch: &str) -> String {
+fn patched_files(patch: &str) -> String {
     let names = patch.lines().filter_map(|line| {
         ["*** Update File: ", "*** Add File: ", "*** Delete File: "]
             .iter()
@@ -80,18 +80,18 @@ fn patched(patch: &str) -> String {
 }
 
 /// Shows a running tool call: `● bash  cargo test`.
-pub(crate) fn running(tool: &str, arguments: Option<&Value>, theme: &Theme) -> String {
+pub(crate) fn running_line(tool: &str, arguments: Option<&Value>, theme: &Theme) -> String {
     let pieces = [
         (Style::Warning, format!("{} ", theme.mark("●", "*"))),
         (Style::Strong, text::line(tool)),
         (Style::Plain, spaced(&about(tool, arguments))),
     ];
-    text::painted(&pieces, theme.width, theme)
+    text::paint_pieces(&pieces, theme.width, theme)
 }
 
 /// Shows a finished tool call: `✓ bash  cargo test  1.2s`, or `✗ bash  cargo test  1.2s  error: no such command`. `took` is
 /// its run time, if it ran; `note` is a remark about the result.
-pub(crate) fn ended(
+pub(crate) fn finished_line(
     tool: &str,
     arguments: Option<&Value>,
     ended: &CallOutcome,
@@ -119,7 +119,7 @@ pub(crate) fn ended(
         (Style::Dim, tail),
         (Style::Bad, spaced(&error)),
     ];
-    text::painted(&pieces, theme.width, theme)
+    text::paint_pieces(&pieces, theme.width, theme)
 }
 
 fn spaced(words: &str) -> String {

@@ -9,16 +9,22 @@ const TOOK: Option<Duration> = Some(Duration::from_millis(1_250));
 fn shows_running_and_finished_call_in_one_line() {
     let theme = Theme::plain(60);
     let test = json!({"command": "cargo test"});
-    assert_eq!(running("bash", Some(&test), &theme), "● bash  cargo test");
-    assert_eq!(ended("bash", Some(&test), &CallOutcome::Done, TOOK, "", &theme), "✓ bash  cargo test  1.2s");
+    assert_eq!(running_line("bash", Some(&test), &theme), "● bash  cargo test");
+    assert_eq!(
+        finished_line("bash", Some(&test), &CallOutcome::Done, TOOK, "", &theme),
+        "✓ bash  cargo test  1.2s"
+    );
     let failed = CallOutcome::Failed("\nerror: no such command: `tset`\nmore".to_owned());
     assert_eq!(
-        ended("bash", Some(&test), &failed, TOOK, "exit 101", &theme),
+        finished_line("bash", Some(&test), &failed, TOOK, "exit 101", &theme),
         "✗ bash  cargo test  1.2s  exit 101  error: no such command:…"
     );
     let ascii = Theme { unicode: false, ..theme };
-    assert_eq!(ended("bash", Some(&test), &CallOutcome::Done, TOOK, "", &ascii), "+ bash  cargo test  1.2s");
-    assert_eq!(running("bash", Some(&test), &ascii), "* bash  cargo test");
+    assert_eq!(
+        finished_line("bash", Some(&test), &CallOutcome::Done, TOOK, "", &ascii),
+        "+ bash  cargo test  1.2s"
+    );
+    assert_eq!(running_line("bash", Some(&test), &ascii), "* bash  cargo test");
 }
 
 #[test]
@@ -46,10 +52,10 @@ fn line_fits_terminal_and_keeps_the_error() {
     let long = json!({"command": "x".repeat(500)});
     let failed = CallOutcome::Failed("error: it broke".to_owned());
     for width in 30..120 {
-        let line = ended("bash", Some(&long), &failed, TOOK, "", &Theme::plain(width));
+        let line = finished_line("bash", Some(&long), &failed, TOOK, "", &Theme::plain(width));
         assert!(text::width(&line) <= width, "{line}");
         assert!(line.contains("error: it"), "{line}");
-        assert!(text::width(&running("bash", Some(&long), &Theme::plain(width))) <= width);
+        assert!(text::width(&running_line("bash", Some(&long), &Theme::plain(width))) <= width);
     }
 }
 
@@ -59,7 +65,10 @@ fn neutralises_names_arguments_and_errors() {
     let arguments = json!({"command": hostile, "x": hostile});
     let failed = CallOutcome::Failed(hostile.to_owned());
     for tool in ["bash", hostile] {
-        assert_harmless(&running(tool, Some(&arguments), &Theme::full(80)), tool);
-        assert_harmless(&ended(tool, Some(&arguments), &failed, TOOK, hostile, &Theme::full(80)), tool);
+        assert_harmless(&running_line(tool, Some(&arguments), &Theme::full(80)), tool);
+        assert_harmless(
+            &finished_line(tool, Some(&arguments), &failed, TOOK, hostile, &Theme::full(80)),
+            tool,
+        );
     }
 }

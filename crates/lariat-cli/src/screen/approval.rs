@@ -139,7 +139,7 @@ impl Question<'_> {
     }
 
     /// The full diff.
-    pub(crate) fn whole_diff(&self, theme: &Theme) -> String {
+    pub(crate) fn full_diff(&self, theme: &Theme) -> String {
         let preview = self.request.preview.as_deref().unwrap_or_default();
         behind_bar(&diff::exact(preview, usize::MAX, &inner(theme)), theme)
     }
@@ -176,17 +176,17 @@ fn question(request: &PermissionRequest, arguments: Option<&Value>, theme: &Them
         (None, _) => exactly(&request.summary, theme),
     });
     if let Some(reason) = &request.reason {
-        shown.push_str(&labelled(REASON, &plain_reason(reason), theme));
+        shown.push_str(&labelled_line(REASON, &plain_reason(reason), theme));
     }
     if !request.openings.is_empty() {
         let openings: Vec<String> = request.openings.iter().map(ToString::to_string).collect();
-        shown.push_str(&labelled(GRANTS, &openings.join("; "), theme));
+        shown.push_str(&labelled_line(GRANTS, &openings.join("; "), theme));
     }
     shown
 }
 
 /// Shows a planned change in full, with its effect on the current files.
-pub(crate) fn planned(
+pub(crate) fn plan_question(
     number: usize,
     tool: &str,
     arguments: &Value,
@@ -201,7 +201,7 @@ pub(crate) fn planned(
         (None, other) => exactly(&other.to_string(), theme),
     });
     if let Some(problem) = problem {
-        shown.push_str(&labelled("  with the current files: ", problem, theme));
+        shown.push_str(&labelled_line("  with the current files: ", problem, theme));
     }
     shown
 }
@@ -234,7 +234,7 @@ fn call(fields: &serde_json::Map<String, Value>, theme: &Theme) -> String {
         }
     }
     if let Some(description) = description {
-        shown.push_str(&labelled(DESCRIPTION, description, theme));
+        shown.push_str(&labelled_line(DESCRIPTION, description, theme));
     }
     shown
 }
@@ -247,7 +247,7 @@ fn plain_reason(reason: &str) -> String {
 }
 
 /// Text after a label, wrapped with a hanging indent.
-fn labelled(label: &str, words: &str, theme: &Theme) -> String {
+fn labelled_line(label: &str, words: &str, theme: &Theme) -> String {
     let indent = text::width(label);
     let room = theme.width.saturating_sub(indent).max(8);
     let mut shown = String::new();
@@ -291,7 +291,7 @@ fn exactly(exact: &str, theme: &Theme) -> String {
 }
 
 /// The decision, to print after the prompt.
-pub(crate) fn decided(decision: &PermissionDecision) -> &'static str {
+pub(crate) fn decision_text(decision: &PermissionDecision) -> &'static str {
     match decision {
         PermissionDecision::Allow => "allowed once",
         PermissionDecision::AllowSession => "allowed for this session",

@@ -152,7 +152,7 @@ fn key_shows_full_diff() {
     assert!(shown.contains("more lines") && !shown.contains("line 100"), "{shown}");
     assert!(shown.contains("[d] show the full diff"), "{shown}");
     assert_eq!(question.answer('d'), Answer::WantsDiff);
-    assert!(question.whole_diff(&Theme::plain(72)).contains("line 100"));
+    assert!(question.full_diff(&Theme::plain(72)).contains("line 100"));
 }
 
 #[test]

@@ -44,7 +44,7 @@ impl FinishedCall<'_> {
         let failure = self.failure();
         let note = if failure.is_none() { self.note(&diffs) } else { String::new() };
         let ended = failure.clone().map_or(CallOutcome::Done, CallOutcome::Failed);
-        let mut shown = activity::ended(self.tool, self.arguments, &ended, self.took, &note, theme);
+        let mut shown = activity::finished_line(self.tool, self.arguments, &ended, self.took, &note, theme);
         shown.push('\n');
         let blocked = BlockedAction::of_details(self.details);
         for blocked in blocked.iter().take(BLOCKED) {

@@ -104,7 +104,7 @@ impl Printer {
         }
         let body = self.body(record);
         self.status.apply(record);
-        if body.is_empty() { self.redraw(now) } else { self.above(&body, now) }
+        if body.is_empty() { self.redraw(now) } else { self.print_above(&body, now) }
     }
 
     /// Returns the text to write because time passed.
@@ -128,7 +128,7 @@ impl Printer {
         let mut shown = self.flush_reply();
         let lines = notes::lines(&(style, words.to_owned()), &self.theme);
         shown.push_str(&self.add(Kind::Work, lines));
-        self.above(&shown, now)
+        self.print_above(&shown, now)
     }
 
     /// Erases the bottom for a question, until [`Printer::resume`].
@@ -189,7 +189,7 @@ impl Printer {
                 }
             }
             AgentEvent::ToolExecutionStart { tool_name, args, .. } if !self.theme.live => {
-                let line = activity::running(tool_name, args.get(), &self.theme);
+                let line = activity::running_line(tool_name, args.get(), &self.theme);
                 self.add(Kind::Work, format!("{line}\n"))
             }
             AgentEvent::ToolExecutionEnd { tool_call_id, tool_name, message, details, is_error, .. } => {
@@ -316,7 +316,7 @@ impl Printer {
         is_error: bool,
         at: Timestamp,
     ) -> String {
-        let call = self.status.running(id);
+        let call = self.status.running_call(id);
         let took = call.map(|call| at.since(call.since)).unwrap_or_default();
         let result = message.get().and_then(|message| message.as_tool_result());
         let output = result.map(|result| joined_text(&result.content)).unwrap_or_default();
@@ -337,7 +337,7 @@ impl Printer {
     }
 
     /// Replaces the bottom by complete lines and draws it again below them.
-    fn above(&mut self, lines: &str, now: Timestamp) -> String {
+    fn print_above(&mut self, lines: &str, now: Timestamp) -> String {
         format!("{}{lines}{}", self.erase(), self.draw(now))
     }
 
@@ -375,7 +375,7 @@ impl Printer {
         if !is_same {
             shown.extend(rows.iter().map(|row| format!("{row}\n")));
         }
-        let line = if self.draft.is_empty() { self.status.line(now, &self.theme) } else { self.typed() };
+        let line = if self.draft.is_empty() { self.status.line(now, &self.theme) } else { self.typed_line() };
         (self.drawn, self.rows) = (Some(now), rows);
         // Clears after the text, not before it, to avoid flicker.
         shown.push_str(&format!("\r{line}\u{1b}[K"));
@@ -383,7 +383,7 @@ impl Printer {
     }
 
     /// The line that the user types; only its end if it does not fit.
-    fn typed(&self) -> String {
+    fn typed_line(&self) -> String {
         let mark = self.theme.mark("› ", "> ");
         let room = self.theme.width.saturating_sub(text::width(mark) + 1);
         let skipped = self.draft.chars().count().saturating_sub(room);

@@ -380,7 +380,7 @@ async fn prints_text_tools_and_summary_of_a_real_run() {
     ];
     let tool = LedgerTool::new("write", Ledger::new(), clock.clone())
         .with_effects(ToolEffects::WRITES)
-        .acting(|_| Act::text("written"));
+        .with_script(|_| Act::text("written"));
     let agent = Agent::builder()
         .model(ScriptedModel::new(replies).with_clock(clock.clone()))
         .clock(clock)

@@ -182,7 +182,7 @@ impl Status {
     }
 
     /// The tool call with this id, if it is running.
-    pub(crate) fn running(&self, id: &ToolCallId) -> Option<&RunningCall> {
+    pub(crate) fn running_call(&self, id: &ToolCallId) -> Option<&RunningCall> {
         self.calls.iter().find(|call| call.id == *id)
     }
 
@@ -224,7 +224,7 @@ impl Status {
             left -= width;
             pieces.push((Style::Dim, figure));
         }
-        text::painted(&pieces, most, theme)
+        text::paint_pieces(&pieces, most, theme)
     }
 
     /// What the run is waiting for, neutralised.

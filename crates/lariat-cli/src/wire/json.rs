@@ -143,7 +143,7 @@ impl Ending {
         set("total_cost_usd", json!(tally.cost().max(self.usage.cost.as_usd())));
         set("usage", messages::usage(&self.usage));
         set("modelUsage", tally.models(window));
-        set("permission_denials", json!(tally.denied()));
+        set("permission_denials", json!(tally.denials()));
         if let Some(SchemaCheck::Match(value)) = &self.schema_check {
             set("structured_output", value.clone());
         }

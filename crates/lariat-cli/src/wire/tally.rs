@@ -90,7 +90,7 @@ impl Tally {
         millis(self.api)
     }
 
-    pub(super) fn denied(&self) -> &[Value] {
+    pub(super) fn denials(&self) -> &[Value] {
         &self.denied
     }
 

@@ -232,8 +232,8 @@ async fn asks_to_unlock_keyring_and_continues_without_it() {
     let (_bus, _keyring) = (Bus::start(&home), Keyring::start(&home));
     desktop::lock(&home);
     let supervisor = Supervisor::new();
-    let process = asking::start(&supervisor, &home, &["auth", "login", "openai"]).await;
-    asking::shows(&process, "API key for openai: ").await;
+    let process = terminal_prompts::start(&supervisor, &home, &["auth", "login", "openai"]).await;
+    terminal_prompts::shows(&process, "API key for openai: ").await;
     process.write(format!("{KEY}\n").as_bytes()).await.unwrap();
     let finished = process.wait().await;
     let shown = finished.output.text();
@@ -258,8 +258,8 @@ async fn interrupt_ends_the_wait_for_the_keyring_password() {
     ];
     for (args, end) in ends {
         let begun = Instant::now();
-        let process = asking::start(&supervisor, &home, args).await;
-        asking::shows(&process, "unlock it within 30 s").await;
+        let process = terminal_prompts::start(&supervisor, &home, args).await;
+        terminal_prompts::shows(&process, "unlock it within 30 s").await;
         process.write(b"\x03").await.unwrap();
         let finished = process.wait().await;
         assert_eq!(finished.exit, end, "{}", finished.output.text());

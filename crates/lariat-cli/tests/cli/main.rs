@@ -9,7 +9,6 @@
     reason = "tests inspect the program from outside"
 )]
 
-mod asking;
 mod credentials;
 #[cfg(all(feature = "keyring", target_os = "linux"))]
 mod desktop;
@@ -20,10 +19,11 @@ mod help;
 #[cfg(all(feature = "keyring", target_os = "linux"))]
 mod keyring;
 mod kit;
-mod managing;
+mod management_commands;
 mod regression;
 mod repair;
 mod run;
 mod sessions;
 mod terminal;
+mod terminal_prompts;
 mod wire;

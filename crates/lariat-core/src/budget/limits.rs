@@ -120,7 +120,7 @@ impl BudgetLimits {
     }
 
     /// Returns these limits raised by `more`. What is unlimited stays unlimited.
-    pub fn raised(self, more: &Self) -> Self {
+    pub fn extended_by(self, more: &Self) -> Self {
         let add =
             |cap: Option<u64>, more: Option<u64>| cap.map(|cap| cap.saturating_add(more.unwrap_or_default()));
         Self {
@@ -144,7 +144,7 @@ impl BudgetLimits {
             duration: self.duration.or(more.duration.map(|_| Duration::ZERO)),
             tool_calls: self.tool_calls.or(more.tool_calls.map(|_| 0)),
         };
-        zeros.raised(more)
+        zeros.extended_by(more)
     }
 }
 

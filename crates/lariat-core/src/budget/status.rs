@@ -56,7 +56,7 @@ pub struct BudgetStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Admission {
     /// Usage of each of its limits.
-    pub standings: Vec<BudgetStatus>,
+    pub statuses: Vec<BudgetStatus>,
     /// The limit that forbids the call.
     pub refused: Option<BudgetStatus>,
 }

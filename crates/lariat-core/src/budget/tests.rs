@@ -38,7 +38,7 @@ fn extension_raises_only_existing_limits() {
     let limits = BudgetLimits::none().with_tokens(10).with_duration(Duration::from_secs(1));
     let more = BudgetLimits::none().with_tokens(5).with_turns(3);
     assert_eq!(
-        limits.raised(&more),
+        limits.extended_by(&more),
         BudgetLimits::none().with_tokens(15).with_duration(Duration::from_secs(1))
     );
     assert_eq!(more.plus(&more), BudgetLimits::none().with_tokens(10).with_turns(6));

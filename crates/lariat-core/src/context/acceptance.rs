@@ -34,7 +34,7 @@ impl CompactionProposal {
     ///
     /// # Errors
     /// The reason why the edits must not be applied.
-    pub fn judged(
+    pub fn apply_if_acceptable(
         &self,
         transcript: &Transcript,
         config: &ContextConfig,
@@ -48,9 +48,9 @@ impl CompactionProposal {
         }
         let window = transcript.window();
         let verbatim = VerbatimMessages::of(&window, config, pins);
-        let overlaid = transcript.overlaid_keeping(&self.edits, |id| verbatim.contains(id));
+        let overlaid = transcript.with_edits_keeping(&self.edits, |id| verbatim.contains(id));
         let overlaid = overlaid.map_err(|why| why.to_string())?;
-        let tokens = |window| ContextTracker::of(window, Some(config)).used();
+        let tokens = |window| ContextTracker::of(window, Some(config)).used_tokens();
         let (before, after) = (tokens(&window), tokens(&overlaid.window()));
         // A smaller saving would require the next compaction within a turn or two.
         if after.saturating_mul(5) > before.saturating_mul(4) {

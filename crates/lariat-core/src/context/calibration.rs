@@ -54,13 +54,13 @@ impl Calibration {
     }
 
     /// Converts an estimate to the model's tokens.
-    pub(super) fn scaled(&self, model: &str, estimate: u64) -> u64 {
-        self.factor(model).scaled(estimate)
+    pub(super) fn scale(&self, model: &str, estimate: u64) -> u64 {
+        self.factor(model).scale(estimate)
     }
 
     /// Converts a token count of one model to that of another.
-    pub(super) fn converted(&self, from: &str, to: &str, tokens: u64) -> u64 {
-        if from == to { tokens } else { self.factor(to).scaled(self.factor(from).to_estimate(tokens)) }
+    pub(super) fn convert(&self, from: &str, to: &str, tokens: u64) -> u64 {
+        if from == to { tokens } else { self.factor(to).scale(self.factor(from).to_estimate(tokens)) }
     }
 
     fn factor(&self, model: &str) -> Factor {
@@ -74,7 +74,7 @@ impl Factor {
         let tenths = |tenths: u64| estimate.saturating_mul(tenths) / 10;
         let mut reported = reported.clamp(tenths(LOWEST_TENTHS), tenths(HIGHEST_TENTHS));
         if self.samples >= TRUSTED_SAMPLES {
-            let expected = self.scaled(estimate);
+            let expected = self.scale(estimate);
             reported = reported.clamp(expected / 2, expected.saturating_mul(2));
         }
         self.reported = self.reported - self.reported / FORGETTING + reported;
@@ -82,7 +82,7 @@ impl Factor {
         self.samples = self.samples.saturating_add(1);
     }
 
-    fn scaled(self, estimate: u64) -> u64 {
+    fn scale(self, estimate: u64) -> u64 {
         quotient(estimate, self.reported + PRIOR, self.estimated + PRIOR)
     }
 

@@ -134,7 +134,7 @@ pub fn compact_messages(query: &CompactionQuery) -> Vec<CompactionEdit> {
     let mut plan = CompactionPlan::new(query);
     plan.clear_outputs();
     if !plan.is_enough() {
-        plan.take_middle();
+        plan.summarise_middle();
     }
     plan.edits(None)
 }

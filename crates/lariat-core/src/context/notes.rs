@@ -22,7 +22,7 @@ pub trait ContextSource: Send + Sync {
 
     /// Returns whether `notes` has no side effects: it may read files and clocks, but changes and sends
     /// nothing. The conversation need not be durable before such a source is called.
-    fn only_looks(&self) -> bool {
+    fn is_read_only(&self) -> bool {
         false
     }
 }
@@ -32,8 +32,8 @@ impl<S: ContextSource + ?Sized> ContextSource for Arc<S> {
         (**self).notes(query)
     }
 
-    fn only_looks(&self) -> bool {
-        (**self).only_looks()
+    fn is_read_only(&self) -> bool {
+        (**self).is_read_only()
     }
 }
 

@@ -49,7 +49,7 @@ impl<'a> CompactionPlan<'a> {
             goal = goal.min(query.tokens / 2);
         }
         // The tokens of the request are measured differently from the estimate here, so keep the proportion.
-        let goal = scaled(goal, before, query.tokens.max(1));
+        let goal = scale(goal, before, query.tokens.max(1));
         // The check refuses edits that save less than a fifth.
         let goal = if goal < before { goal.min(before * 4 / 5) } else { goal };
         let verbatim = query.verbatim();
@@ -68,7 +68,7 @@ impl<'a> CompactionPlan<'a> {
     }
 
     /// Returns the maximum tokens for the text of a summary; a longer one would save too little.
-    pub fn room_for_words(&self) -> u64 {
+    pub fn max_summary_tokens(&self) -> u64 {
         (self.before * 4 / 5).saturating_sub(self.tokens())
     }
 
@@ -93,7 +93,7 @@ impl<'a> CompactionPlan<'a> {
     }
 
     /// Last tier: replaces whole steps of the middle with a summary, oldest first, as many as needed.
-    pub fn take_middle(&mut self) {
+    pub fn summarise_middle(&mut self) {
         self.summary = super::estimate_tokens(&summary::text(self.query, None, &[]));
         let mut excess = self.tokens().saturating_sub(self.goal);
         let steps = steps(&self.messages);
@@ -155,7 +155,7 @@ impl<'a> CompactionPlan<'a> {
 }
 
 /// Returns `value` times `by` divided by `of`.
-fn scaled(value: u64, by: u64, of: u64) -> u64 {
+fn scale(value: u64, by: u64, of: u64) -> u64 {
     u64::try_from(u128::from(value) * u128::from(by) / u128::from(of)).unwrap_or(u64::MAX)
 }
 

@@ -52,13 +52,13 @@ fn talk(exchanges: u128, lines: usize) -> Transcript {
 
 fn query(transcript: &Transcript, cause: CompactionCause, config: &ContextConfig) -> CompactionQuery {
     let window = transcript.window();
-    let tokens = ContextTracker::of(&window, Some(config)).used();
+    let tokens = ContextTracker::of(&window, Some(config)).used_tokens();
     CompactionQuery::new(window, cause, config.clone(), tokens)
 }
 
 fn shrunk(transcript: &Transcript, query: &CompactionQuery) -> u64 {
-    let overlaid = transcript.overlaid(&compact_messages(query)).unwrap();
-    ContextTracker::of(&overlaid.window(), Some(&query.config)).used()
+    let overlaid = transcript.with_edits(&compact_messages(query)).unwrap();
+    ContextTracker::of(&overlaid.window(), Some(&query.config)).used_tokens()
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn verbatim_messages_stay_and_edits_of_them_are_refused() {
     let pins = Arc::new(BTreeSet::from([pinned]));
     let query = query(&transcript, CompactionCause::Emergency, &config).with_pins(pins);
     let (edits, kept) = (compact_messages(&query), query.verbatim());
-    let after = transcript.overlaid_keeping(&edits, |id| kept.contains(id)).unwrap();
+    let after = transcript.with_edits_keeping(&edits, |id| kept.contains(id)).unwrap();
     let stays: Vec<_> =
         transcript.window().iter().filter(|message| kept.contains(message.id())).cloned().collect();
     let left: Vec<_> = after.window().iter().filter(|message| kept.contains(message.id())).cloned().collect();
@@ -130,7 +130,7 @@ fn verbatim_messages_stay_and_edits_of_them_are_refused() {
     let last = transcript.last().unwrap().id();
     for id in [pinned, last, MessageId::new(Uuid::from_u128(1_003))] {
         let edits = [CompactionEdit::Drop { first: id, last: id }];
-        let refused = transcript.overlaid_keeping(&edits, |id| kept.contains(id)).unwrap_err();
+        let refused = transcript.with_edits_keeping(&edits, |id| kept.contains(id)).unwrap_err();
         assert_eq!(refused, EditError::Verbatim(id));
     }
 }
@@ -141,10 +141,10 @@ fn pinned_output_keeps_its_whole_exchange() {
     let config = ContextConfig::with_window(6_000);
     let output = MessageId::new(Uuid::from_u128(141));
     let query = query(&transcript, CompactionCause::Emergency, &config);
-    let without = transcript.overlaid(&compact_messages(&query)).unwrap();
+    let without = transcript.with_edits(&compact_messages(&query)).unwrap();
     assert!(without.window().iter().all(|message| message.id() != output));
     let query = query.with_pins(Arc::new(BTreeSet::from([output])));
-    let with = transcript.overlaid(&compact_messages(&query)).unwrap();
+    let with = transcript.with_edits(&compact_messages(&query)).unwrap();
     let pair = [140, 141].map(|n| MessageId::new(Uuid::from_u128(n)));
     assert!(pair.iter().all(|id| with.window().iter().any(|message| message.id() == *id)));
 }
@@ -191,6 +191,6 @@ fn last_step_stays_even_with_keep_recent_zero() {
     let mut config = ContextConfig::with_window(400);
     (config.system_prompt_tokens, config.keep_first, config.keep_recent) = (0, 0, 0);
     let query = query(&transcript, CompactionCause::Overflow, &config);
-    let after = transcript.overlaid(&compact_messages(&query)).unwrap();
+    let after = transcript.with_edits(&compact_messages(&query)).unwrap();
     assert_eq!(after.last().unwrap().id(), MessageId::new(Uuid::from_u128(900)));
 }

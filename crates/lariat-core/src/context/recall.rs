@@ -101,13 +101,13 @@ impl Recall {
         }
         match self.position {
             RangePosition::Inside => {
-                self.range_text.push_str(&formatted(message));
+                self.range_text.push_str(&format_message(message));
                 if message.id().is_named(last) {
                     self.position = RangePosition::Closing;
                 }
             }
             RangePosition::Closing if message.as_tool_result().is_some() => {
-                self.range_text.push_str(&formatted(message))
+                self.range_text.push_str(&format_message(message))
             }
             RangePosition::Closing => self.position = RangePosition::After,
             _ => {}
@@ -141,7 +141,7 @@ impl Recall {
 }
 
 /// Formats one message of a range, with its name and role.
-fn formatted(message: &SharedMessage) -> String {
+fn format_message(message: &SharedMessage) -> String {
     let who = match message.as_llm() {
         Some(Message::User(_)) => "user".to_owned(),
         Some(Message::Assistant(_)) => "assistant".to_owned(),

@@ -35,7 +35,7 @@ pub(super) fn text(query: &CompactionQuery, words: Option<&str>, middle: &[&Shar
             }
         }
     }
-    text.push_str(&query.work.rendered(share));
+    text.push_str(&query.work.render(share));
     // A message that was never recorded (the note at the start of a truncated conversation) cannot be
     // recalled.
     let middle: Vec<&SharedMessage> =

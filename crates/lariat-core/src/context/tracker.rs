@@ -85,8 +85,8 @@ impl ContextTracker {
     /// Counts a conversation with the built-in counter. `config` has the reserve for the system prompt.
     pub fn of(window: &Window, config: Option<&ContextConfig>) -> Self {
         let reserved = config.map_or(0, |config| config.system_prompt_tokens as u64);
-        let mut tracker =
-            Self::new(Arc::new(CharacterClasses), ImageTokens::default(), "").reserving(reserved);
+        let mut tracker = Self::new(Arc::new(CharacterClasses), ImageTokens::default(), "")
+            .with_overhead_estimate(reserved);
         tracker.state.fresh = tracker.estimate(window);
         tracker
     }
@@ -99,14 +99,14 @@ impl ContextTracker {
 
     /// Sets a guess for the parts of a request besides the conversation.
     #[must_use]
-    pub const fn reserving(mut self, tokens: u64) -> Self {
+    pub const fn with_overhead_estimate(mut self, tokens: u64) -> Self {
         self.fixed = FixedTokens::Reserved(tokens);
         self
     }
 
     /// Sets the count of the system prompt and the tools, made by the same counter.
     #[must_use]
-    pub const fn besides(mut self, tokens: u64) -> Self {
+    pub const fn with_counted_overhead(mut self, tokens: u64) -> Self {
         self.fixed = FixedTokens::Counted(tokens);
         self
     }
@@ -121,7 +121,7 @@ impl ContextTracker {
         // The model of an earlier reply does not determine the model of the next request.
         self.ask(None);
         let Some(base) = &self.state.base else { return };
-        let estimate = self.scaled(self.fixed.tokens() + self.state.sent);
+        let estimate = self.scale(self.fixed.tokens() + self.state.sent);
         if base.tokens > estimate.saturating_mul(STALE_PERCENT) / 100 + STALE_TOKENS {
             let state = &mut self.state;
             state.base = None;
@@ -143,7 +143,7 @@ impl ContextTracker {
     pub fn add(&mut self, message: &AgentMessage) {
         let tokens = count_message(&*self.counter, self.images, message);
         if let Some(reply) = message.as_assistant() {
-            let model = requested(reply);
+            let model = requested_model(reply);
             self.ask((*model != *self.configured).then_some(model));
         }
         match message.as_assistant() {
@@ -159,12 +159,12 @@ impl ContextTracker {
 
     fn report(&mut self, reply: &AssistantMessage, reply_tokens: u64) {
         let (usage, context) = (&reply.usage, reply.usage.context());
-        let model = requested(reply);
+        let model = requested_model(reply);
         self.learn(model, context);
 
         let (back, gone) = thinking_tokens(&*self.counter, &reply.content);
         let thought = match usage.reasoning {
-            0 => self.state.calibration.scaled(model, back + gone),
+            0 => self.state.calibration.scale(model, back + gone),
             reported => reported,
         };
         let thought = thought.min(usage.output);
@@ -194,7 +194,7 @@ impl ContextTracker {
     }
 
     /// Uses the provider's count of the current conversation, requested through its API.
-    pub fn counted(&mut self, tokens: u64) {
+    pub fn use_provider_count(&mut self, tokens: u64) {
         let model = self.next_model().to_owned();
         if self.is_credible(tokens) {
             self.learn(&model, tokens);
@@ -222,7 +222,7 @@ impl ContextTracker {
     }
 
     /// Updates the tracker after compaction reduced the conversation to `window`.
-    pub fn compacted(&mut self, window: &Window) {
+    pub fn reset_after_compaction(&mut self, window: &Window) {
         let overhead = self.overhead();
         let fresh = self.estimate(window);
         let calibration = std::mem::take(&mut self.state.calibration);
@@ -233,16 +233,16 @@ impl ContextTracker {
 
     /// Estimates the tokens of a request with this conversation, for comparison before and after compaction.
     pub fn measure(&self, window: &Window) -> u64 {
-        self.overhead() + self.scaled(self.estimate(window))
+        self.overhead() + self.scale(self.estimate(window))
     }
 
     /// Returns the tokens of a request besides the conversation: the reports minus the conversation. If the
     /// system prompt and the tools were counted, the result is limited to values near their count.
     fn overhead(&self) -> u64 {
-        let fixed = self.scaled(self.fixed.tokens());
+        let fixed = self.scale(self.fixed.tokens());
         let TrackerState { base, sent, overhead, .. } = &self.state;
         let left = match (base, overhead) {
-            (Some(base), _) => self.converted(base).saturating_sub(self.scaled(*sent)),
+            (Some(base), _) => self.convert(base).saturating_sub(self.scale(*sent)),
             (None, Some(overhead)) => *overhead,
             (None, None) => fixed,
         };
@@ -256,27 +256,27 @@ impl ContextTracker {
         window.iter().map(|message| count_message(&*self.counter, self.images, message)).sum()
     }
 
-    fn scaled(&self, estimate: u64) -> u64 {
-        self.state.calibration.scaled(self.next_model(), estimate)
+    fn scale(&self, estimate: u64) -> u64 {
+        self.state.calibration.scale(self.next_model(), estimate)
     }
 
     /// Converts a report to the tokens of the model of the next request.
-    fn converted(&self, base: &ReportedTokens) -> u64 {
-        self.state.calibration.converted(&base.model, self.next_model(), base.tokens)
+    fn convert(&self, base: &ReportedTokens) -> u64 {
+        self.state.calibration.convert(&base.model, self.next_model(), base.tokens)
     }
 
     /// Returns the best estimate of the tokens of the next request.
-    pub fn used(&self) -> u64 {
+    pub fn used_tokens(&self) -> u64 {
         let TrackerState { base, sent, fresh, .. } = &self.state;
         match base {
-            Some(base) => self.converted(base) + self.scaled(*fresh),
-            None => self.overhead() + self.scaled(sent + fresh),
+            Some(base) => self.convert(base) + self.scale(*fresh),
+            None => self.overhead() + self.scale(sent + fresh),
         }
     }
 }
 
 /// Returns the model that was requested; providers may answer under other names.
-fn requested(reply: &AssistantMessage) -> &str {
+fn requested_model(reply: &AssistantMessage) -> &str {
     reply.requested_model.as_ref().unwrap_or(&reply.model)
 }
 

@@ -31,21 +31,21 @@ fn reply(usage: Usage) -> AgentMessage {
 }
 
 fn tracker() -> ContextTracker {
-    ContextTracker::new(Arc::new(CharacterClasses), ImageTokens::default(), "m").reserving(1_000)
+    ContextTracker::new(Arc::new(CharacterClasses), ImageTokens::default(), "m").with_overhead_estimate(1_000)
 }
 
 /// A provider whose token counts are `tenths` of the estimate, with a fixed number of tokens besides the
 /// conversation.
 struct FakeProvider {
     tenths: u64,
-    besides: u64,
+    overhead: u64,
     conversation: u64,
     model: &'static str,
 }
 
 impl FakeProvider {
     fn of(tenths: u64) -> Self {
-        Self { tenths, besides: 1_300, conversation: 0, model: "m" }
+        Self { tenths, overhead: 1_300, conversation: 0, model: "m" }
     }
 
     fn tokens(&self, message: &AgentMessage) -> u64 {
@@ -53,7 +53,7 @@ impl FakeProvider {
     }
 
     fn context(&self) -> u64 {
-        self.besides + self.conversation
+        self.overhead + self.conversation
     }
 
     /// Runs a turn and returns the predicted and the real tokens of its request.
@@ -61,7 +61,7 @@ impl FakeProvider {
         let prompt = user(sentences);
         tracker.add(&prompt);
         self.conversation += self.tokens(&prompt);
-        let (predicted, real) = (tracker.used(), self.context());
+        let (predicted, real) = (tracker.used_tokens(), self.context());
         let answer = reply_of(self.model, Usage::default(), vec![Content::text("Yes.")]);
         let output = self.tokens(&answer);
         self.conversation += output;
@@ -91,10 +91,10 @@ fn factor_stays_within_its_bounds() {
         tracker.add(&user(60));
         tracker.add(&reply(Usage::new(1_000_000 * turn, 5)));
     }
-    let before = tracker.used();
+    let before = tracker.used_tokens();
     tracker.add(&user(60));
     let estimate = super::super::message_tokens(&user(60));
-    assert!(tracker.used() - before <= estimate * 4 + 1);
+    assert!(tracker.used_tokens() - before <= estimate * 4 + 1);
 }
 
 #[test]
@@ -112,15 +112,15 @@ fn outlier_report_affects_only_one_prediction() {
 fn cached_tokens_are_included_and_reports_without_them_rejected() {
     let (mut tracker, mut provider) = (tracker(), FakeProvider::of(10));
     (0..4).for_each(|_| _ = provider.turn(&mut tracker, 60));
-    let known = tracker.used();
+    let known = tracker.used_tokens();
     let cached = Usage { cache_read: known - 20, cache_write: 20, output: 5, ..Usage::default() };
     tracker.add(&user(1));
     tracker.add(&reply(cached));
-    assert!(tracker.used().abs_diff(known) < 30, "{} after {known}", tracker.used());
+    assert!(tracker.used_tokens().abs_diff(known) < 30, "{} after {known}", tracker.used_tokens());
     tracker.add(&reply(Usage::new(25, 5)));
-    assert!(tracker.used() >= known, "25 tokens are implausible");
+    assert!(tracker.used_tokens() >= known, "25 tokens are implausible");
     tracker.add(&reply(Usage::default()));
-    assert!(tracker.used() >= known, "an empty report is ignored");
+    assert!(tracker.used_tokens() >= known, "an empty report is ignored");
 }
 
 #[test]
@@ -128,14 +128,14 @@ fn fallback_model_has_its_own_factor() {
     let (mut tracker, mut provider) = (tracker(), FakeProvider::of(10));
     (0..5).for_each(|_| _ = provider.turn(&mut tracker, 60));
     let mut other =
-        FakeProvider { tenths: 20, besides: 1_300, conversation: provider.conversation * 2, model: "n" };
+        FakeProvider { tenths: 20, overhead: 1_300, conversation: provider.conversation * 2, model: "n" };
     tracker.ask(Some("n"));
     let errors: Vec<u64> = (0..5).map(|_| error(other.turn(&mut tracker, 60))).collect();
     assert!(errors[3..].iter().all(|error| *error < 30), "{errors:?}");
     tracker.ask(None);
-    let back = FakeProvider { tenths: 10, besides: 1_300, conversation: other.conversation / 2, model: "m" };
-    let off = error((tracker.used(), back.context()));
-    assert!(off < 120, "in the first model's tokens again: {} for {}", tracker.used(), back.context());
+    let back = FakeProvider { tenths: 10, overhead: 1_300, conversation: other.conversation / 2, model: "m" };
+    let off = error((tracker.used_tokens(), back.context()));
+    assert!(off < 120, "in the first model's tokens again: {} for {}", tracker.used_tokens(), back.context());
 }
 
 #[test]
@@ -144,11 +144,15 @@ fn compaction_keeps_the_factor_and_the_overhead() {
     (0..8).for_each(|_| _ = provider.turn(&mut tracker, 60));
     let mut transcript = Transcript::new();
     transcript.push_user(Arc::new(user(100))).unwrap();
-    let before = tracker.used();
-    tracker.compacted(&transcript.window());
-    let real = provider.besides + provider.tokens(&user(100));
-    assert!(before > 2 * real && error((tracker.used(), real)) < 60, "{} for {real}", tracker.used());
-    assert_eq!(tracker.used(), tracker.measure(&transcript.window()));
+    let before = tracker.used_tokens();
+    tracker.reset_after_compaction(&transcript.window());
+    let real = provider.overhead + provider.tokens(&user(100));
+    assert!(
+        before > 2 * real && error((tracker.used_tokens(), real)) < 60,
+        "{} for {real}",
+        tracker.used_tokens()
+    );
+    assert_eq!(tracker.used_tokens(), tracker.measure(&transcript.window()));
     assert!(!tracker.is_reported());
 }
 
@@ -179,7 +183,7 @@ fn report_from_before_a_compaction_is_ignored() {
     transcript.push_exchange(Arc::new(reply(Usage::new(90_000, 3))), Vec::new()).unwrap();
     let mut read = tracker();
     read.read(&transcript.window());
-    assert!(!read.is_reported() && read.used() < 3_000, "{}", read.used());
+    assert!(!read.is_reported() && read.used_tokens() < 3_000, "{}", read.used_tokens());
 }
 
 #[test]
@@ -192,7 +196,7 @@ fn restored_snapshot_gives_the_same_numbers() {
     restored.restore(serde_json::from_str(&json).unwrap());
     live.add(&user(7));
     restored.add(&user(7));
-    assert_eq!((restored.state(), restored.used()), (live.state(), live.used()));
+    assert_eq!((restored.state(), restored.used_tokens()), (live.state(), live.used_tokens()));
 }
 
 #[test]
@@ -201,32 +205,32 @@ fn unsigned_reasoning_in_reports_is_not_counted() {
     tracker.add(&user(20));
     let thought = Usage { reasoning: 4_000, ..Usage::new(5_000, 4_010) };
     tracker.add(&reply(thought));
-    assert_eq!(tracker.used(), 5_010);
+    assert_eq!(tracker.used_tokens(), 5_010);
     let signed = Content::Thinking { thinking: "hm ".repeat(2_000), signature: Some("s".to_owned()) };
     tracker.add(&reply_of("m", Usage { reasoning: 4_000, ..Usage::new(5_100, 4_010) }, vec![signed]));
-    assert_eq!(tracker.used(), 9_110, "signed reasoning is sent back");
+    assert_eq!(tracker.used_tokens(), 9_110, "signed reasoning is sent back");
 }
 
 #[test]
 fn provider_count_is_used_like_a_report() {
     let mut tracker = tracker();
     tracker.add(&user(500));
-    tracker.counted(9_000);
-    assert_eq!(tracker.used(), 9_000);
+    tracker.use_provider_count(9_000);
+    assert_eq!(tracker.used_tokens(), 9_000);
     assert!(tracker.is_reported());
-    tracker.counted(3);
-    assert_eq!(tracker.used(), 9_000, "three tokens are implausible");
+    tracker.use_provider_count(3);
+    assert_eq!(tracker.used_tokens(), 9_000, "three tokens are implausible");
 }
 
 #[test]
 fn counted_overhead_calibrates_with_the_first_report() {
-    let mut tracker =
-        ContextTracker::new(Arc::new(CharacterClasses), ImageTokens::default(), "m").besides(3_000);
+    let mut tracker = ContextTracker::new(Arc::new(CharacterClasses), ImageTokens::default(), "m")
+        .with_counted_overhead(3_000);
     tracker.add(&user(100));
-    let estimate = tracker.used();
+    let estimate = tracker.used_tokens();
     tracker.add(&reply(Usage::new(estimate * 3 / 2, 2)));
-    let before = tracker.used();
+    let before = tracker.used_tokens();
     tracker.add(&user(100));
     let added = super::super::message_tokens(&user(100));
-    assert!((tracker.used() - before).abs_diff(added * 3 / 2) < added / 20);
+    assert!((tracker.used_tokens() - before).abs_diff(added * 3 / 2) < added / 20);
 }

@@ -30,7 +30,7 @@ impl VerbatimMessages {
             let origin = message.as_user().map(|user| &user.origin);
             // A summary is not part of the start of a conversation: the next summary replaces it.
             let head = at < config.keep_first && origin != Some(&Origin::Summary);
-            head || at >= tail || origin.is_some_and(Origin::is_person) || pins.contains(&message.id())
+            head || at >= tail || origin.is_some_and(Origin::is_from_user) || pins.contains(&message.id())
         };
         let kept = window.iter().enumerate().filter(|(at, message)| stays(*at, message));
         Self { ids: kept.map(|(_, message)| message.id()).collect() }

@@ -81,7 +81,7 @@ pub enum AgentEvent {
         /// Name of the tool.
         tool_name: String,
         /// Arguments that the tool runs with.
-        #[serde(default, skip_serializing_if = "ArgsRef::is_as_called")]
+        #[serde(default, skip_serializing_if = "ArgsRef::is_unchanged")]
         args: ArgsRef,
     },
     /// A running tool reported a partial result. Live only.

@@ -122,7 +122,7 @@ impl ArgsRef {
         }
     }
 
-    pub(crate) const fn is_as_called(&self) -> bool {
+    pub(crate) const fn is_unchanged(&self) -> bool {
         self.replacement().is_none()
     }
 }

@@ -39,7 +39,7 @@ impl Resolver {
             }
             AgentEvent::ToolExecutionEnd { message, .. } => self.attach(message),
             AgentEvent::MessageEnd { message: RecordedMessage::Earlier(reference) } => self.attach(reference),
-            AgentEvent::ToolExecutionStart { tool_call_id, args, .. } if args.is_as_called() => {
+            AgentEvent::ToolExecutionStart { tool_call_id, args, .. } if args.is_unchanged() => {
                 if let Some((_, call)) = self.arguments.get(tool_call_id) {
                     *args = ArgsRef::Called(Arc::clone(call));
                 }

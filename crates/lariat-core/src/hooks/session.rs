@@ -190,23 +190,23 @@ pub struct HookAnswer {
 
 impl HookAnswer {
     /// Creates an answer that blocks what is about to happen.
-    pub fn blocks(reason: impl Into<String>) -> Self {
+    pub fn block(reason: impl Into<String>) -> Self {
         Self { block: Some(reason.into()), ..Self::default() }
     }
 
     /// Creates an answer that adds a text for the model.
-    pub fn tells(context: impl Into<String>) -> Self {
+    pub fn add_context(context: impl Into<String>) -> Self {
         Self { context: vec![context.into()], ..Self::default() }
     }
 
     /// Creates an answer that ends the whole run.
-    pub fn stops(reason: impl Into<String>) -> Self {
+    pub fn stop(reason: impl Into<String>) -> Self {
         Self { stop: Some(reason.into()), ..Self::default() }
     }
 
     /// Returns the answer to use when a hook failed: block where that is possible.
-    pub fn failed(kind: LifecycleEventKind) -> Self {
-        if kind.can_block() { Self::blocks("a hook failed") } else { Self::default() }
+    pub fn of_failed_hook(kind: LifecycleEventKind) -> Self {
+        if kind.can_block() { Self::block("a hook failed") } else { Self::default() }
     }
 
     /// Returns every text of the answer.
@@ -221,7 +221,7 @@ pub trait SessionHooks: Send + Sync {
     fn wants(&self, kind: LifecycleEventKind) -> bool;
 
     /// Calls the hooks of a moment and waits for their answer. The run drops the future if it ends first.
-    fn told<'a>(&'a self, session_id: &'a SessionId, moment: LifecycleEvent) -> BoxFuture<'a, HookAnswer>;
+    fn notify<'a>(&'a self, session_id: &'a SessionId, moment: LifecycleEvent) -> BoxFuture<'a, HookAnswer>;
 
     /// Returns the reason if a tool call hook wants this run to end. Returns it only once.
     fn take_stop(&self, loop_id: &LoopId) -> Option<String> {

@@ -88,7 +88,7 @@ const PREFIXES: [(&str, FailureKind); 9] = [
 
 impl FailureKind {
     /// Determines the kind of a recorded error from its prefix; the rest of the text comes from the provider.
-    pub fn of_words(error: &str) -> Self {
+    pub fn from_message(error: &str) -> Self {
         let known = PREFIXES.iter().find(|(begins, _)| error.starts_with(begins));
         known.map_or(Self::Other, |(_, kind)| *kind)
     }
@@ -270,7 +270,7 @@ mod tests {
         ];
         assert_eq!(errors.len(), PREFIXES.len() + 1);
         for error in errors {
-            assert_eq!(FailureKind::of_words(&error.to_string()), error.kind(), "{error}");
+            assert_eq!(FailureKind::from_message(&error.to_string()), error.kind(), "{error}");
         }
     }
 

@@ -43,7 +43,7 @@ impl ModelFailure {
             Some((before, (attempts.parse().ok()?, seconds(time)?)))
         });
         let (text, attempts) = tried.map_or((text, None), |(before, attempts)| (before, Some(attempts)));
-        let kind = FailureKind::of_words(text);
+        let kind = FailureKind::from_message(text);
         let text = text.strip_prefix(kind.prefix()).unwrap_or(text);
         Self { kind, detail: detail(text), attempts, asked_wait }
     }

@@ -111,7 +111,7 @@ impl ModelConfig {
     }
 
     /// Returns the base URL without user, password and query, so that it may be shown and recorded.
-    pub fn place(&self) -> String {
+    pub fn public_url(&self) -> String {
         let (scheme, rest) = self.base_url.split_once("://").unwrap_or(("", &self.base_url));
         let rest = rest.split(['?', '#']).next().unwrap_or_default();
         let end = rest.find('/').unwrap_or(rest.len());
@@ -147,7 +147,7 @@ impl fmt::Debug for ModelConfig {
             .field("provider", &self.provider)
             .field("api", &self.api)
             .field("api_key", &self.api_key)
-            .field("base_url", &self.place())
+            .field("base_url", &self.public_url())
             .field("headers", &self.headers.keys())
             .field("reasoning", &self.reasoning)
             .field("context_window", &self.context_window)
@@ -174,7 +174,7 @@ mod tests {
             ("", "", &[]),
         ] {
             let model = model.clone().with_base_url(address);
-            assert_eq!(model.place(), place, "{address}");
+            assert_eq!(model.public_url(), place, "{address}");
             assert_eq!(model.address_secrets().collect::<Vec<_>>(), secrets, "{address}");
         }
     }

@@ -67,7 +67,7 @@ pub enum StreamEvent {
 impl StreamEvent {
     /// Returns true if the event contains a part of the reply. After such an event, a retry must first
     /// withdraw that part.
-    pub const fn delivers(&self) -> bool {
+    pub const fn has_content(&self) -> bool {
         !matches!(self, Self::Start { .. } | Self::Done { .. })
     }
 }

@@ -14,7 +14,7 @@ pub(super) fn parse(patch: &str) -> Result<Vec<Change>, String> {
     let changes = match begins {
         Some(begin) => sections(&lines, begin + 1)?,
         None if lines.iter().any(|line| line.starts_with("--- ") || line.starts_with("rename from ")) => {
-            unified(&lines)?
+            parse_unified(&lines)?
         }
         None => {
             return Err(
@@ -26,13 +26,13 @@ pub(super) fn parse(patch: &str) -> Result<Vec<Change>, String> {
     if changes.is_empty() {
         return Err("it changes no file.".to_owned());
     }
-    must_name_once(&changes)?;
+    check_names_unique(&changes)?;
     Ok(changes)
 }
 
 /// Rejects a file that is named twice: the second change would apply to a content that the patch was not made
 /// from.
-fn must_name_once(changes: &[Change]) -> Result<(), String> {
+fn check_names_unique(changes: &[Change]) -> Result<(), String> {
     let mut seen = HashSet::new();
     for path in changes.iter().flat_map(Change::paths) {
         if path.is_empty() || path == "/dev/null" {
@@ -180,7 +180,7 @@ struct FileDiff {
     hunks: Vec<Hunk>,
 }
 
-fn unified(lines: &[&str]) -> Result<Vec<Change>, String> {
+fn parse_unified(lines: &[&str]) -> Result<Vec<Change>, String> {
     let mut changes = Vec::new();
     let mut file = FileDiff::default();
     let mut at = 0;
@@ -199,9 +199,9 @@ fn unified(lines: &[&str]) -> Result<Vec<Change>, String> {
             }
             file.new = Some(name_of(name));
         } else if let Some(name) = line.strip_prefix("rename from ") {
-            only_header(&mut file.from, file.old.is_some(), name, at)?;
+            set_header_once(&mut file.from, file.old.is_some(), name, at)?;
         } else if let Some(name) = line.strip_prefix("rename to ") {
-            only_header(&mut file.to, file.old.is_some(), name, at)?;
+            set_header_once(&mut file.to, file.old.is_some(), name, at)?;
         } else if line.starts_with("copy from ") || line.starts_with("copy to ") {
             return Err(format!("line {at}: copies are not supported. Add the new file instead."));
         } else if line.starts_with("GIT binary patch") || line.starts_with("Binary files ") {
@@ -222,7 +222,7 @@ fn unified(lines: &[&str]) -> Result<Vec<Change>, String> {
 }
 
 /// Reads the name of a `rename` line, which must occur once and before the `--- ` line.
-fn only_header(slot: &mut Option<String>, late: bool, name: &str, at: usize) -> Result<(), String> {
+fn set_header_once(slot: &mut Option<String>, late: bool, name: &str, at: usize) -> Result<(), String> {
     if late || slot.is_some() {
         return Err(format!("line {at}: `rename` must come once, before the line `--- ` of its file."));
     }
@@ -310,7 +310,7 @@ fn finish(file: &mut FileDiff, changes: &mut Vec<Change>) -> Result<(), String> 
                 ));
             }
             if old == "/dev/null" {
-                Change::Add { path: new_name, text: added(&hunks)? }
+                Change::Add { path: new_name, text: added_text(&hunks)? }
             } else if new == "/dev/null" {
                 Change::Delete { path: old_name, hunks }
             } else {
@@ -332,7 +332,7 @@ fn finish(file: &mut FileDiff, changes: &mut Vec<Change>) -> Result<(), String> 
     Ok(())
 }
 
-fn added(hunks: &[Hunk]) -> Result<String, String> {
+fn added_text(hunks: &[Hunk]) -> Result<String, String> {
     let mut text = String::new();
     for line in hunks.iter().flat_map(|hunk| &hunk.lines) {
         let Line::Add(line) = line else {

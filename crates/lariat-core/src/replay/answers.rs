@@ -130,7 +130,7 @@ impl RecordedAnswers {
         }
         if self.filter {
             self.filter = false;
-            return Some(vec![Input::Filtered(filtered(rest))]);
+            return Some(vec![Input::Filtered(filter_outcome(rest))]);
         }
         if let Some(op) = self.session_hooks.take() {
             return Some(vec![Input::HooksAnswered { op, answer: hook_answer(next) }]);
@@ -172,7 +172,7 @@ impl RecordedAnswers {
                 Some(vec![Input::Authorized { call, verdict }])
             }
             AgentEvent::ToolExecutionEnd { .. } | AgentEvent::RepetitionDetected { .. } => {
-                self.tool_ended(rest)
+                self.tool_end(rest)
             }
             AgentEvent::MessageEnd { message: RecordedMessage::Full(message) } => self.message(message),
             AgentEvent::Compaction { cause: CompactionCause::Overflow, .. }
@@ -245,7 +245,7 @@ impl RecordedAnswers {
     fn unrequested_input(&self, next: &AgentEvent, ids: &IdMap) -> Option<Input> {
         match next {
             AgentEvent::MessagePinned { message_id, pinned } => {
-                Some(Input::Pin { message: ids.replayed(*message_id), pinned: *pinned })
+                Some(Input::Pin { message: ids.replayed_id(*message_id), pinned: *pinned })
             }
             AgentEvent::MessageQueued { queue, message } => {
                 Some(Input::Queued { queue: *queue, message: AgentMessage::clone(message) })
@@ -308,7 +308,7 @@ impl RecordedAnswers {
         Some(vec![Input::ToolAdmitted { call, args, refused }])
     }
 
-    fn tool_ended(&mut self, rest: &[Event]) -> Option<Vec<Input>> {
+    fn tool_end(&mut self, rest: &[Event]) -> Option<Vec<Input>> {
         let (at, id, details, child, is_error) =
             rest.iter().enumerate().find_map(|(at, record)| match &record.event {
                 AgentEvent::ToolExecutionEnd { tool_call_id, details, child_loop_id, is_error, .. } => {
@@ -347,7 +347,7 @@ fn was_refused_when_applied(reason: &str) -> bool {
 
 /// Builds a compaction with the ids of the replay.
 fn with_replay_ids(edits: &[CompactionEdit], usage: Usage, ids: &IdMap) -> CompactionProposal {
-    let edits = edits.iter().map(|edit| translated(edit, ids)).collect();
+    let edits = edits.iter().map(|edit| translate_edit(edit, ids)).collect();
     CompactionProposal { edits, usage, refused: None }
 }
 
@@ -356,18 +356,18 @@ fn is_by(model: &FallbackModel, reply: &AssistantMessage) -> bool {
 }
 
 /// Translates an edit to the ids of the replay.
-fn translated(edit: &CompactionEdit, ids: &IdMap) -> CompactionEdit {
+fn translate_edit(edit: &CompactionEdit, ids: &IdMap) -> CompactionEdit {
     let mut edit = edit.clone();
     match &mut edit {
-        CompactionEdit::ClearToolOutput { message } => *message = ids.replayed(*message),
+        CompactionEdit::ClearToolOutput { message } => *message = ids.replayed_id(*message),
         CompactionEdit::Summarise { first, last, .. } | CompactionEdit::Drop { first, last } => {
-            (*first, *last) = (ids.replayed(*first), ids.replayed(*last));
+            (*first, *last) = (ids.replayed_id(*first), ids.replayed_id(*last));
         }
     }
     edit
 }
 
-fn filtered(rest: &[Event]) -> FilterOutcome {
+fn filter_outcome(rest: &[Event]) -> FilterOutcome {
     let mut warnings = Vec::new();
     for record in rest {
         match &record.event {
@@ -383,7 +383,7 @@ fn filtered(rest: &[Event]) -> FilterOutcome {
 /// Returns the hook answer that leads to the next recorded event.
 fn hook_answer(next: &AgentEvent) -> HookAnswer {
     match next {
-        AgentEvent::StopBlocked { reason, .. } => HookAnswer::blocks(reason),
+        AgentEvent::StopBlocked { reason, .. } => HookAnswer::block(reason),
         AgentEvent::MessageEnd { message: RecordedMessage::Full(message) } => {
             HookAnswer { context: hook_context(message), ..HookAnswer::default() }
         }
@@ -411,7 +411,7 @@ fn admission(rest: &[Event]) -> Admission {
         match &record.event {
             AgentEvent::BudgetWarning { limit, scope, used, cap, .. } => {
                 let standing = BudgetStatus::new(*scope, *limit, *used, *cap);
-                admission.standings.extend(Some(standing).filter(|standing| shared(standing.scope)));
+                admission.statuses.extend(Some(standing).filter(|standing| shared(standing.scope)));
             }
             AgentEvent::BudgetExtensionRequested { request } if shared(request.standing.scope) => {
                 admission.refused = Some(request.standing);

@@ -35,7 +35,7 @@ impl IdMap {
     }
 
     /// Returns the id that a message of the journal has in the replay.
-    pub(super) fn replayed(&self, id: MessageId) -> MessageId {
+    pub(super) fn replayed_id(&self, id: MessageId) -> MessageId {
         self.to_replayed.get(&id.uuid()).map_or(id, |uuid| MessageId::new(*uuid))
     }
 

@@ -53,7 +53,7 @@ impl RunBudget {
         match event {
             AgentEvent::BudgetWarning { limit, scope, level, used, cap, .. } => {
                 if *scope == BudgetScope::Run {
-                    self.warned(*limit, *level);
+                    self.mark_warned(*limit, *level);
                 }
                 if *level >= WRAP_UP_AT {
                     self.wrap_up = Some(Box::new(BudgetStatus::new(*scope, *limit, *used, *cap)));
@@ -81,7 +81,7 @@ impl RunBudget {
         LimitKind::ALL.iter().position(|kind| *kind == limit).unwrap_or_default()
     }
 
-    fn warned(&mut self, limit: LimitKind, level: u8) {
+    fn mark_warned(&mut self, limit: LimitKind, level: u8) {
         if let Some(warned) = self.warned.get_mut(Self::slot(limit)) {
             *warned = level.max(*warned);
         }
@@ -96,11 +96,11 @@ impl Run {
     /// Returns the limits of this run, including extensions.
     pub(super) fn run_limits(&self) -> Option<BudgetLimits> {
         let limits = BudgetLimits::from(self.config.limits.as_ref()?);
-        Some(self.state.budget.more.as_ref().map_or(limits, |more| limits.raised(more)))
+        Some(self.state.budget.more.as_ref().map_or(limits, |more| limits.extended_by(more)))
     }
 
     fn session_limits(&self) -> BudgetLimits {
-        self.config.budget.session.raised(self.memory.budget().more())
+        self.config.budget.session.extended_by(self.memory.budget().more())
     }
 
     /// Returns what this run spent. An open turn without a reply is not included.
@@ -114,16 +114,16 @@ impl Run {
     }
 
     /// Returns the usage of every limit of the run and its session.
-    fn own_standings(&self) -> Vec<BudgetStatus> {
-        let mut standings = Vec::new();
+    fn run_statuses(&self) -> Vec<BudgetStatus> {
+        let mut statuses = Vec::new();
         if let Some(limits) = self.run_limits() {
-            standings.extend(BudgetStatus::all(BudgetScope::Run, &limits, &self.run_spent()));
+            statuses.extend(BudgetStatus::all(BudgetScope::Run, &limits, &self.run_spent()));
         }
         if !self.config.budget.session.is_none() {
             let spent = self.memory.ledger().spent_at(self.now);
-            standings.extend(BudgetStatus::all(BudgetScope::Session, &self.session_limits(), &spent));
+            statuses.extend(BudgetStatus::all(BudgetScope::Session, &self.session_limits(), &spent));
         }
-        standings
+        statuses
     }
 
     /// Returns the session limit that forbids another turn, or the limit whose wrap-up turn is over.
@@ -163,7 +163,7 @@ impl Run {
         }
         self.transient.admitted = true;
         self.transient.reserved = Some(op);
-        self.warn_and_wrap_up(admission.standings);
+        self.warn_and_wrap_up(admission.statuses);
     }
 
     /// Settles the reservation of the turn's model call with its usage, if the call was made.
@@ -176,9 +176,9 @@ impl Run {
 
     /// Warns about limits that are nearly used up, and asks the model to finish when it is time.
     fn warn_and_wrap_up(&mut self, shared: Vec<BudgetStatus>) {
-        let mut standings = self.own_standings();
-        standings.extend(shared);
-        for standing in standings {
+        let mut statuses = self.run_statuses();
+        statuses.extend(shared);
+        for standing in statuses {
             let level = standing.level().min(WRAP_UP_AT);
             let wraps_up = level >= WRAP_UP_AT;
             let warned = if wraps_up {

@@ -72,7 +72,7 @@ impl Run {
             self.end_turn();
             return StepResult::Taken;
         }
-        if self.state.stopping().is_some() {
+        if self.state.stop_outcome().is_some() {
             self.cancel_calls();
         } else {
             self.advance_group();
@@ -135,7 +135,7 @@ impl Run {
             CallPhase::Waiting => NextStep::Authorize,
             CallPhase::Asked(_) => NextStep::Ask,
             CallPhase::Granted(args) => NextStep::Dispatch(args.clone()),
-            CallPhase::Refused(reason) => NextStep::RecordUnrun(denied(reason.as_deref())),
+            CallPhase::Refused(reason) => NextStep::RecordUnrun(denial_text(reason.as_deref())),
             CallPhase::Planned(summary) => NextStep::Plan(summary.clone()),
             // Recorded as running, but nothing runs: the process that ran it has ended.
             CallPhase::Dispatched => {
@@ -179,7 +179,7 @@ impl Run {
         match verdict {
             Verdict::Allow => self.dispatch(at, None),
             Verdict::Rewrite(args) => self.dispatch(at, Some(args)),
-            Verdict::Deny(reason) => self.record_unrun(at, &denied(Some(&reason))),
+            Verdict::Deny(reason) => self.record_unrun(at, &denial_text(Some(&reason))),
             Verdict::Skip => self.record_unrun(at, SKIPPED_BY_HOOK),
             Verdict::Ask(mut request) => {
                 request.id = RequestId::new(self.minter.uuid());
@@ -433,7 +433,7 @@ fn unknown_tool(config: &RunConfig, name: &str) -> String {
     format!("There is no tool named `{name}`. Available: {}.", known.join(", "))
 }
 
-fn denied(reason: Option<&str>) -> String {
+fn denial_text(reason: Option<&str>) -> String {
     let Some(reason) = reason else { return format!("{DENIED}this call was not approved.") };
     // A policy may start its reason with the same word, and a single reason needs no list.
     let reason = match reason.strip_prefix(DENIED.trim_end()) {

@@ -155,7 +155,7 @@ impl Run {
         let usage = compacted.usage;
         let off = ContextConfig::default();
         let context = self.config.context.as_ref().unwrap_or(&off);
-        match compacted.judged(&self.state.transcript, context, self.memory.pins()) {
+        match compacted.apply_if_acceptable(&self.state.transcript, context, self.memory.pins()) {
             Ok(AcceptedCompaction { tokens_before, tokens_after, .. }) => {
                 let edits = Arc::new(compacted.edits);
                 let applied = Arc::clone(&edits);
@@ -176,7 +176,7 @@ impl Run {
         let window = self.state.transcript.window();
         let tokens = match &self.config.context {
             Some(_) => self.tokens(),
-            None => ContextTracker::of(&window, None).used(),
+            None => ContextTracker::of(&window, None).used_tokens(),
         };
         let mut largest: Vec<LargeMessage> = window
             .iter()

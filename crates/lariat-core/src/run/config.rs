@@ -35,7 +35,7 @@ pub struct RunConfig {
     /// How the provider counts images.
     pub images: ImageTokens,
     /// Tokens of the system prompt and the tools, counted by `counter`; `None` uses the configured reserve.
-    pub besides: Option<u64>,
+    pub overhead: Option<u64>,
     /// How tool calls of one reply are executed.
     pub tool_execution: ToolExecutionStrategy,
     /// The tools the model may call, by name.
@@ -75,7 +75,7 @@ impl Default for RunConfig {
             context: None,
             counter: Arc::new(CharacterClasses),
             images: ImageTokens::default(),
-            besides: None,
+            overhead: None,
             tool_execution: ToolExecutionStrategy::default(),
             tools: BTreeMap::new(),
             steering_mode: QueueMode::default(),
@@ -99,21 +99,21 @@ const TOOL_TOKENS: u64 = 8;
 
 impl RunConfig {
     /// Counts the parts of every request besides the conversation.
-    pub fn count_besides(&mut self, system_prompt: &str, tools: &[ToolDefinition]) {
+    pub fn count_overhead(&mut self, system_prompt: &str, tools: &[ToolDefinition]) {
         let count = |text: &str| self.counter.count(text);
         let tool = |tool: &ToolDefinition| {
             TOOL_TOKENS + count(&tool.name) + count(&tool.description) + count(&tool.parameters.to_string())
         };
-        self.besides = Some(count(system_prompt) + tools.iter().map(tool).sum::<u64>());
+        self.overhead = Some(count(system_prompt) + tools.iter().map(tool).sum::<u64>());
     }
 
     /// Creates a tracker for an empty conversation; `None` if no context window is configured.
     pub fn tracker(&self) -> Option<ContextTracker> {
         let context = self.context.as_ref()?;
         let tracker = ContextTracker::new(Arc::clone(&self.counter), self.images, self.model.as_str());
-        Some(match self.besides {
-            Some(tokens) => tracker.besides(tokens),
-            None => tracker.reserving(context.system_prompt_tokens as u64),
+        Some(match self.overhead {
+            Some(tokens) => tracker.with_counted_overhead(tokens),
+            None => tracker.with_overhead_estimate(context.system_prompt_tokens as u64),
         })
     }
 }

@@ -73,7 +73,7 @@ impl Run {
             Activity::BeforeLoop if proceed => self.start_loop(),
             Activity::BeforeTurn if proceed => self.transient.turn_hook_passed = true,
             Activity::BeforeLoop | Activity::BeforeTurn => {
-                self.end(self.state.stopping().unwrap_or(RunOutcome::StoppedByHook));
+                self.end(self.state.stop_outcome().unwrap_or(RunOutcome::StoppedByHook));
             }
             other => self.activity = other,
         }
@@ -128,7 +128,7 @@ impl Run {
         if self.sends_budget_request() {
             return StepResult::Waiting;
         }
-        if let Some(standing) = self.exceeded().or_else(|| self.used_up()) {
+        if let Some(standing) = self.exceeded_limit().or_else(|| self.used_up()) {
             self.on_used_up(standing);
             return StepResult::Taken;
         }
@@ -146,7 +146,7 @@ impl Run {
     /// Returns the outcome if the loop ends here.
     fn due_outcome(&self) -> Option<RunOutcome> {
         let state = &self.state;
-        if let Some(outcome) = state.stopping() {
+        if let Some(outcome) = state.stop_outcome() {
             return Some(outcome);
         }
         if state.rejection.is_some() {

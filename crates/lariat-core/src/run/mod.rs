@@ -246,7 +246,7 @@ impl Run {
     }
 
     /// Adds a message that an earlier loop left in its queue; its content is already in the journal.
-    pub fn carry_over(&mut self, queue: QueueKind, message: SharedMessage) {
+    pub fn queue_earlier_message(&mut self, queue: QueueKind, message: SharedMessage) {
         self.state.queue_mut(queue).push_back(message);
     }
 
@@ -319,7 +319,7 @@ impl Run {
     /// Returns the best estimate of the tokens of the next request; `None` if no context window is
     /// configured.
     pub fn context_tokens(&self) -> Option<u64> {
-        self.state.tracker.as_ref().map(|tracker| tracker.used())
+        self.state.tracker.as_ref().map(|tracker| tracker.used_tokens())
     }
 
     /// Returns the number of turns started so far.

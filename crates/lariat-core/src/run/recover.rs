@@ -58,7 +58,7 @@ impl Run {
         let own = |record: &&Event| record.loop_id.as_ref() == Some(loop_id);
         let saved = snapshot.filter(|snapshot| snapshot.last_loop.start().loop_id == *loop_id);
         let (mut state, repairs) = match saved.and_then(|saved| Some((saved, saved.open.as_ref()?))) {
-            Some((saved, open)) => (LoopState::restored(open, &saved.conversation, &config), Vec::new()),
+            Some((saved, open)) => (LoopState::restore(open, &saved.conversation, &config), Vec::new()),
             None => {
                 let (transcript, repairs) = fold.conversation(start.base);
                 let mut state = LoopState::new(transcript);
@@ -88,7 +88,7 @@ impl Run {
     }
 
     /// Returns the tool calls that were running at the crash.
-    fn interrupted(&self) -> Vec<ToolCallId> {
+    fn interrupted_calls(&self) -> Vec<ToolCallId> {
         let calls = self.state.turn.iter().flat_map(|turn| &turn.calls);
         let running =
             calls.filter(|call| call.result.is_none() && matches!(call.phase, CallPhase::Dispatched));
@@ -105,7 +105,7 @@ fn undelivered_messages(
     let mut waiting: Vec<(&Option<LoopId>, QueueKind, &SharedMessage)> = Vec::new();
     if let Some(snapshot) = snapshot {
         waiting.extend(snapshot.queued.iter().map(|(queue, message)| (&None, *queue, message)));
-        let open = snapshot.open.iter().flat_map(LoopSnapshot::queued);
+        let open = snapshot.open.iter().flat_map(LoopSnapshot::queued_messages);
         waiting.extend(open.map(|(queue, message)| (&owner, queue, message)));
     }
     let mut ended: HashSet<&Option<LoopId>> = HashSet::new();
@@ -149,10 +149,10 @@ impl RecoveredRun {
         let run = &mut self.run;
         run.minter.stamp(stamp);
         run.now = run.now.max(stamp.now);
-        let interrupted = run.interrupted();
+        let interrupted = run.interrupted_calls();
         run.record(AgentEvent::LoopRecovered { interrupted, repairs: self.repairs });
         // Observers of this process have not seen the requests of the previous one.
-        if run.state.stopping().is_none() {
+        if run.state.stop_outcome().is_none() {
             let open: Vec<_> = run.pending_permissions().cloned().collect();
             open.into_iter().for_each(|request| run.record(AgentEvent::PermissionRequired { request }));
             if let Some(request) = run.state.budget.asked.clone() {

@@ -35,7 +35,7 @@ pub(super) struct ModelCall {
 impl Run {
     /// Gets the reply of the open turn, step by step.
     pub(super) fn get_reply(&mut self) -> StepResult {
-        if self.state.stopping().is_some() {
+        if self.state.stop_outcome().is_some() {
             self.record_reply(None, StopReason::Aborted, Usage::default(), None);
             return StepResult::Taken;
         }

@@ -69,9 +69,9 @@ impl SessionSnapshot {
     }
 
     /// Returns the messages in the queues of the newest loop, whether it has ended or not.
-    fn waiting(&self) -> impl Iterator<Item = (QueueKind, &SharedMessage)> {
+    fn all_queued_messages(&self) -> impl Iterator<Item = (QueueKind, &SharedMessage)> {
         let left = self.queued.iter().map(|(queue, message)| (*queue, message));
-        left.chain(self.open.iter().flat_map(LoopSnapshot::queued))
+        left.chain(self.open.iter().flat_map(LoopSnapshot::queued_messages))
     }
 
     /// Serialises the snapshot for a store.
@@ -88,7 +88,7 @@ impl SessionSnapshot {
 impl SessionFold {
     /// Starts a fold from a snapshot. It knows only the newest conversation: if a later event refers to
     /// something earlier, [`SessionFold::lacks_history`] returns true.
-    pub fn after(snapshot: &SessionSnapshot) -> Self {
+    pub fn from_snapshot(snapshot: &SessionSnapshot) -> Self {
         let start = FoldStart {
             memory: &snapshot.memory,
             last_loop: snapshot.last_loop.start(),
@@ -96,6 +96,6 @@ impl SessionFold {
             conversation: &snapshot.conversation,
             tip: snapshot.tip,
         };
-        Self::starting(start, snapshot.waiting())
+        Self::from_start(start, snapshot.all_queued_messages())
     }
 }

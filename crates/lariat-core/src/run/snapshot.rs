@@ -56,7 +56,7 @@ pub struct LoopSnapshot {
 
 impl LoopSnapshot {
     /// Returns the messages in the loop's queues.
-    pub(crate) fn queued(&self) -> impl Iterator<Item = (QueueKind, &SharedMessage)> {
+    pub(crate) fn queued_messages(&self) -> impl Iterator<Item = (QueueKind, &SharedMessage)> {
         let steering = self.steering.iter().map(|message| (QueueKind::Steering, message));
         steering.chain(self.follow_up.iter().map(|message| (QueueKind::FollowUp, message)))
     }
@@ -116,8 +116,8 @@ impl LoopState {
     }
 
     /// Restores a loop from its snapshot.
-    pub(super) fn restored(saved: &LoopSnapshot, conversation: &[SharedMessage], config: &RunConfig) -> Self {
-        let (mut transcript, _) = Transcript::repaired(conversation.iter().cloned());
+    pub(super) fn restore(saved: &LoopSnapshot, conversation: &[SharedMessage], config: &RunConfig) -> Self {
+        let (mut transcript, _) = Transcript::repair(conversation.iter().cloned());
         transcript.forget_removed_calls();
         let known: std::collections::HashMap<MessageId, &SharedMessage> =
             conversation.iter().map(|message| (message.id(), message)).collect();

@@ -174,7 +174,7 @@ impl LoopState {
     }
 
     /// Returns the outcome if the run should end as soon as possible.
-    pub(super) fn stopping(&self) -> Option<RunOutcome> {
+    pub(super) fn stop_outcome(&self) -> Option<RunOutcome> {
         let limit = self.limit.map(|(limit, scope)| RunOutcome::LimitReached { limit, scope });
         let aborted = || self.aborted.then_some(RunOutcome::Aborted);
         let halted = || self.halted.as_ref().map(|_| RunOutcome::StoppedByHook);
@@ -257,13 +257,13 @@ impl LoopState {
             }
             AgentEvent::Compaction { cause, edits, usage, .. } => {
                 self.usage += *usage;
-                if let Ok(transcript) = self.transcript.overlaid(edits) {
+                if let Ok(transcript) = self.transcript.with_edits(edits) {
                     self.transcript = transcript;
                     self.unresolve_compacted();
                     self.estimate_pending();
                     self.read_notes();
                     if let Some(tracker) = &mut self.tracker {
-                        tracker.compacted(&self.transcript.window());
+                        tracker.reset_after_compaction(&self.transcript.window());
                     }
                 }
                 self.refused_compactions = 0;

@@ -9,7 +9,7 @@ use crate::event::{AgentEvent, LimitKind};
 
 impl Run {
     pub(super) fn on_cancel(&mut self) {
-        if self.state.stopping().is_some() {
+        if self.state.stop_outcome().is_some() {
             return;
         }
         if self.state.started {
@@ -22,7 +22,7 @@ impl Run {
     }
 
     pub(super) fn on_halt(&mut self, reason: String) {
-        if self.state.stopping().is_some() {
+        if self.state.stop_outcome().is_some() {
             return;
         }
         if self.state.started {
@@ -34,7 +34,7 @@ impl Run {
     }
 
     pub(super) fn on_deadline(&mut self) {
-        if self.state.stopping().is_some() {
+        if self.state.stop_outcome().is_some() {
             return;
         }
         let limit = self.run_limits().and_then(|limits| limits.duration).unwrap_or_default();
@@ -55,9 +55,9 @@ impl Run {
     }
 
     /// Returns the limit of the run that forbids another turn, if any.
-    pub(super) fn exceeded(&self) -> Option<BudgetStatus> {
+    pub(super) fn exceeded_limit(&self) -> Option<BudgetStatus> {
         let limits = self.run_limits()?;
-        let standings = BudgetStatus::all(BudgetScope::Run, &limits, &self.run_spent());
-        standings.into_iter().find(|standing| standing.level() >= 100)
+        let statuses = BudgetStatus::all(BudgetScope::Run, &limits, &self.run_spent());
+        statuses.into_iter().find(|standing| standing.level() >= 100)
     }
 }

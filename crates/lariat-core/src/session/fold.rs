@@ -74,7 +74,7 @@ impl SessionFold {
     }
 
     /// Starts a fold in the middle of a session.
-    pub(crate) fn starting<'a>(
+    pub(crate) fn from_start<'a>(
         snapshot: FoldStart<'_>,
         queued: impl Iterator<Item = (QueueKind, &'a SharedMessage)>,
     ) -> Self {
@@ -101,7 +101,7 @@ impl SessionFold {
     }
 
     /// Returns whether a message is in any conversation or queue of this fold.
-    pub fn knows(&self, id: MessageId) -> bool {
+    pub fn contains_message(&self, id: MessageId) -> bool {
         self.segment_of.contains_key(&id) || self.queued.contains_key(&id)
     }
 
@@ -231,7 +231,7 @@ impl SessionFold {
     }
 
     /// Returns queued messages that were not delivered, in order of arrival.
-    pub fn queued(&self) -> impl Iterator<Item = (QueueKind, &SharedMessage)> {
+    pub fn queued_messages(&self) -> impl Iterator<Item = (QueueKind, &SharedMessage)> {
         self.queue_order.iter().filter_map(|id| self.queued.get(id)).map(|(queue, message)| (*queue, message))
     }
 
@@ -281,7 +281,7 @@ impl SessionFold {
                 return;
             }
             let transcript = repairer.transcript_mut();
-            if let Ok(overlaid) = transcript.overlaid(edits) {
+            if let Ok(overlaid) = transcript.with_edits(edits) {
                 *transcript = overlaid;
                 newest = Some(*id);
             }

@@ -103,7 +103,7 @@ impl SessionMemory {
     /// Processes the next event.
     pub fn apply(&mut self, record: &EventRecord) {
         self.ledger.apply(record);
-        if record.event.is_local_decision() && self.untaken().is_some() {
+        if record.event.is_local_decision() && self.pending_import().is_some() {
             return;
         }
         self.budget.apply(record);
@@ -186,7 +186,7 @@ impl SessionMemory {
     /// always the start of a session, and a file that claims otherwise gains nothing. A nested import changes
     /// nothing.
     fn import(&mut self, import: &Import) {
-        if self.untaken().is_some() {
+        if self.pending_import().is_some() {
             return;
         }
         self.imported = Some(Box::new(ImportRange { import: import.clone(), until: None }));
@@ -198,12 +198,12 @@ impl SessionMemory {
     }
 
     /// Returns the import of the session.
-    pub fn imported(&self) -> Option<&Import> {
+    pub fn session_import(&self) -> Option<&Import> {
         self.imported.as_ref().map(|imported| &imported.import)
     }
 
     /// Returns the import if this machine has not taken the session over yet.
-    pub fn untaken(&self) -> Option<&Import> {
+    pub fn pending_import(&self) -> Option<&Import> {
         self.imported.as_ref().filter(|imported| imported.until.is_none()).map(|imported| &imported.import)
     }
 
@@ -231,7 +231,7 @@ impl SessionMemory {
     fn take_reply(&mut self, reply: &AssistantMessage) {
         self.calls = reply.tool_calls().cloned().collect();
         self.ran.clear();
-        let begun = |id: &ToolCallId| self.calls.iter().any(|call| call.id == carried(id));
+        let begun = |id: &ToolCallId| self.calls.iter().any(|call| call.id == approved_call_id(id));
         self.plan.retain(|change| !begun(&change.call.id));
     }
 
@@ -302,6 +302,6 @@ impl SessionMemory {
 
 /// Returns the id of the tool call that carries out a queued one. Deterministic, so that no change is made
 /// twice.
-pub fn carried(id: &ToolCallId) -> ToolCallId {
+pub fn approved_call_id(id: &ToolCallId) -> ToolCallId {
     ToolCallId::from(format!("{id}-approved"))
 }

@@ -14,7 +14,7 @@ pub use budget::SessionBudget;
 pub use failures::Failure;
 pub(crate) use fold::FoldStart;
 pub use fold::SessionFold;
-pub use memory::{AnsweredRequest, QueuedChange, SessionMemory, TASK_LIST, carried};
+pub use memory::{AnsweredRequest, QueuedChange, SessionMemory, TASK_LIST, approved_call_id};
 pub use record::{ChildLoopRef, LoopRecord, LoopStatus, ParallelGroupRecord, Session, SessionFormation};
 pub use work::{CommandRun, FileState, Task, TouchedFile, WorkLog};
 

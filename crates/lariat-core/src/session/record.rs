@@ -171,7 +171,7 @@ impl Session {
             match &record.event {
                 AgentEvent::AgentStart(start) => {
                     at.insert(start.loop_id.clone(), loops.len());
-                    loops.push(LoopRecord::begun(start, record.timestamp));
+                    loops.push(LoopRecord::new_running(start, record.timestamp));
                 }
                 AgentEvent::ParallelLoopStart { loop_ids, .. } => branches.push(loop_ids.clone()),
                 AgentEvent::ParallelLoopEnd {
@@ -258,7 +258,7 @@ impl Session {
 }
 
 impl LoopRecord {
-    fn begun(start: &LoopStart, at: Timestamp) -> Self {
+    fn new_running(start: &LoopStart, at: Timestamp) -> Self {
         Self {
             loop_id: start.loop_id.clone(),
             session_id: start.session_id.clone(),

@@ -279,7 +279,7 @@ fn undelivered_messages_stay_queued_in_order() {
     journal.queued("s.c.0", QueueKind::Steering, user(4)).injected("s.c.0", 3);
     journal.end("s.c.0", RunOutcome::Aborted);
     let left = |journal: &Journal| -> Vec<(QueueKind, MessageId)> {
-        journal.fold().queued().map(|(queue, message)| (queue, message.id())).collect()
+        journal.fold().queued_messages().map(|(queue, message)| (queue, message.id())).collect()
     };
     assert_eq!(left(&journal), [(QueueKind::FollowUp, id(2)), (QueueKind::Steering, id(4))]);
     assert_eq!(conversation(&journal.fold(), Some(3)), [1, 3]);
@@ -483,7 +483,7 @@ fn decisions_of_an_import_do_not_apply() {
     let mut own = Journal::default();
     decide(&mut own);
     let memory = SessionFold::of(&own.events).memory().clone();
-    assert!(memory.imported().is_none() && memory.answers().len() == 1 && memory.plan().len() == 1);
+    assert!(memory.session_import().is_none() && memory.answers().len() == 1 && memory.plan().len() == 1);
     assert!(memory.prompt().is_some() && memory.budget().more().tokens == Some(5));
 
     let mut journal = Journal::default();
@@ -494,7 +494,7 @@ fn decisions_of_an_import_do_not_apply() {
     decide(&mut journal);
     let fold = SessionFold::of(&journal.events);
     assert!(is_undecided(fold.memory()), "{:?}", fold.memory());
-    assert_eq!(fold.memory().untaken().map(|import| import.import_id.as_str()), Some("outer"));
+    assert_eq!(fold.memory().pending_import().map(|import| import.import_id.as_str()), Some("outer"));
     let foreign = journal.events.len();
     let decisions = |events: &[Event], fold: &SessionFold| {
         events.iter().filter(|event| fold.memory().is_foreign(event)).count()
@@ -504,7 +504,7 @@ fn decisions_of_an_import_do_not_apply() {
     journal.add(None, taken("outer"));
     decide(&mut journal);
     let fold = SessionFold::of(&journal.events);
-    assert!(fold.memory().untaken().is_none() && fold.memory().imported().is_some());
+    assert!(fold.memory().pending_import().is_none() && fold.memory().session_import().is_some());
     assert_eq!((fold.memory().answers().len(), fold.memory().plan().len()), (1, 1));
     assert_eq!(decisions(&journal.events, &fold), 12);
     assert_eq!(decisions(&journal.events[foreign..], &fold), 0);

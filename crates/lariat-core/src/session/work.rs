@@ -183,10 +183,10 @@ impl WorkLog {
             finished.is_error || detail("exit_code").and_then(Value::as_i64).is_some_and(|code| code != 0);
         let first_line = finished.text.lines().map(str::trim).find(|line| !line.is_empty());
         let outcome = match first_line.filter(|_| failed) {
-            Some(first_line) => format!("{outcome}: {}", truncated(first_line)),
+            Some(first_line) => format!("{outcome}: {}", truncate(first_line)),
             None => outcome,
         };
-        let command = truncated(command);
+        let command = truncate(command);
         self.commands.retain(|known| known.command != command);
         self.commands.push_back(CommandRun { command, outcome, message: finished.message });
         if self.commands.len() > MOST_COMMANDS {
@@ -196,7 +196,7 @@ impl WorkLog {
     }
 
     /// Renders the log for the model: the newest entries that fit, and all open tasks.
-    pub fn rendered(&self, most_bytes: usize) -> String {
+    pub fn render(&self, most_bytes: usize) -> String {
         let mut text = String::new();
         if self.open_tasks().next().is_some() {
             text.push_str("Open tasks:\n");
@@ -280,7 +280,7 @@ fn task(item: &Value) -> Option<Task> {
     Some(Task { content: word("content")?, status: word("status")? })
 }
 
-fn truncated(text: &str) -> String {
+fn truncate(text: &str) -> String {
     let end = text.floor_char_boundary(MOST_BYTES);
     let kept = text.get(..end).unwrap_or(text);
     if end < text.len() { format!("{kept}…") } else { kept.to_owned() }

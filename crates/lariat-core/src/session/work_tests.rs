@@ -87,7 +87,7 @@ fn renders_open_tasks_only() {
         {"content": "write it down", "status": "pending"},
     ]);
     note(&mut log, 1, "todo", json!({"items": items}), Value::Null, Ok("…"));
-    let text = log.rendered(1_000);
+    let text = log.render(1_000);
     assert_eq!(text, "Open tasks:\n- [in_progress] test it, *all* of it\n- [pending] write it down\n");
 }
 
@@ -102,7 +102,7 @@ fn keeps_the_newest_entries_and_counts_removed_ones() {
         note(&mut log, n as u128, "write_file", json!({"path": format!("f{n}")}), json!({}), Ok(""));
     }
     assert_eq!((log.commands().count(), log.files().count()), (MOST_COMMANDS, MOST_FILES));
-    let text = log.rendered(300);
+    let text = log.render(300);
     assert!(text.contains(&format!("`run {}`", MOST_COMMANDS + 6)), "{text}");
     assert!(!text.contains("`run 7`") && text.contains("earlier ones"), "{text}");
     assert!(text.len() < 900, "{}", text.len());

@@ -32,15 +32,15 @@ impl Transcript {
     ///
     /// # Errors
     /// Fails if an edit names an unknown message or the result would be invalid.
-    pub fn overlaid(&self, edits: &[CompactionEdit]) -> Result<Self, EditError> {
-        self.overlaid_keeping(edits, |_| false)
+    pub fn with_edits(&self, edits: &[CompactionEdit]) -> Result<Self, EditError> {
+        self.with_edits_keeping(edits, |_| false)
     }
 
-    /// Like [`overlaid`](Self::overlaid), for edits that are not accepted yet.
+    /// Like [`with_edits`](Self::with_edits), for edits that are not accepted yet.
     ///
     /// # Errors
     /// Also fails if an edit changes a message that must stay unchanged.
-    pub fn overlaid_keeping(
+    pub fn with_edits_keeping(
         &self,
         edits: &[CompactionEdit],
         stays: impl Fn(MessageId) -> bool,
@@ -49,7 +49,7 @@ impl Transcript {
         for edit in edits {
             apply(&mut messages, edit, &stays)?;
         }
-        let (mut transcript, repairs) = Self::repaired(messages);
+        let (mut transcript, repairs) = Self::repair(messages);
         // Ids stay reserved: some models restart their call numbering after a compaction and must not reuse
         // an id.
         let gone = self.call_ids.iter().chain(self.removed_calls.iter().flat_map(|taken| taken.iter()));

@@ -77,7 +77,7 @@ pub(crate) struct Repairer {
 
 impl Transcript {
     /// Builds a transcript from any messages in conversation order and returns the repairs.
-    pub fn repaired(messages: impl IntoIterator<Item = SharedMessage>) -> (Self, Vec<Repair>) {
+    pub fn repair(messages: impl IntoIterator<Item = SharedMessage>) -> (Self, Vec<Repair>) {
         let mut repairer = Repairer::default();
         messages.into_iter().for_each(|message| repairer.push(message));
         repairer.finish()

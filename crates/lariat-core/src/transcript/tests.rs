@@ -86,7 +86,7 @@ fn messages(transcript: &Transcript) -> Vec<SharedMessage> {
 }
 
 fn repair_kinds(given: Vec<SharedMessage>) -> (Vec<SharedMessage>, Vec<RepairKind>) {
-    let (transcript, repairs) = Transcript::repaired(given);
+    let (transcript, repairs) = Transcript::repair(given);
     strictly_valid(&transcript.window()).unwrap();
     (messages(&transcript), repairs.into_iter().map(|repair| repair.kind).collect())
 }
@@ -240,7 +240,7 @@ fn valid_conversation_needs_no_repair_and_no_copy() {
         extension(),
         reply(5, vec![thinking(None), "done".into()]),
     ];
-    let (transcript, repairs) = Transcript::repaired(given.clone());
+    let (transcript, repairs) = Transcript::repair(given.clone());
     assert_eq!(repairs, []);
     let kept = messages(&transcript);
     assert!(kept.len() == given.len() && kept.iter().zip(&given).all(|(a, b)| Arc::ptr_eq(a, b)));
@@ -413,12 +413,12 @@ proptest! {
 
     #[test]
     fn repaired_messages_are_valid_and_stay_unchanged(given in any_messages()) {
-        let (transcript, repairs) = Transcript::repaired(given.clone());
+        let (transcript, repairs) = Transcript::repair(given.clone());
         let kept = messages(&transcript);
         prop_assert_eq!(strictly_valid(&transcript.window()), Ok(()));
         prop_assert_eq!(repairs.is_empty(), counted(&given) == counted(&kept), "{:?}", repairs);
 
-        let (again, second) = Transcript::repaired(kept.clone());
+        let (again, second) = Transcript::repair(kept.clone());
         prop_assert_eq!(&second, &[]);
         prop_assert_eq!(messages(&again), kept);
         prop_assert_eq!(again.request().is_ok(), transcript.request().is_ok());
@@ -429,7 +429,7 @@ proptest! {
         given in any_messages(),
         edits in proptest::collection::vec((0u8..3, 1u128..15, 1u128..15), 1..4),
     ) {
-        let (transcript, _) = Transcript::repaired(given);
+        let (transcript, _) = Transcript::repair(given);
         let edits: Vec<CompactionEdit> = edits
             .into_iter()
             .map(|(kind, first, last)| match kind {
@@ -439,7 +439,7 @@ proptest! {
             })
             .collect();
         let before = messages(&transcript);
-        if let Ok(overlaid) = transcript.overlaid(&edits) {
+        if let Ok(overlaid) = transcript.with_edits(&edits) {
             prop_assert_eq!(strictly_valid(&overlaid.window()), Ok(()));
             prop_assert_eq!(overlaid.request().is_ok(), transcript.request().is_ok());
         }
@@ -457,20 +457,20 @@ fn two_turns() -> Transcript {
         reply(5, vec!["done".into()]),
         user_text(6),
     ];
-    Transcript::repaired(given).0
+    Transcript::repair(given).0
 }
 
 #[test]
 fn each_edit_has_its_documented_effect() {
     let transcript = two_turns();
     let ids = |edits: &[CompactionEdit]| -> Vec<MessageId> {
-        let overlaid = transcript.overlaid(edits).unwrap();
+        let overlaid = transcript.with_edits(edits).unwrap();
         strictly_valid(&overlaid.window()).unwrap();
         overlaid.window().iter().map(|message| message.id()).collect()
     };
     let clear = CompactionEdit::ClearToolOutput { message: id(3) };
     assert_eq!(ids(std::slice::from_ref(&clear)), [1, 2, 3, 4, 5, 6].map(id));
-    let cleared = transcript.overlaid(std::slice::from_ref(&clear)).unwrap();
+    let cleared = transcript.with_edits(std::slice::from_ref(&clear)).unwrap();
     let text = cleared.window().iter().nth(2).unwrap().as_llm().unwrap().text();
     assert!(text.contains(&id(3).short()) && !text.contains("output 3"), "recallable by id: {text}");
 
@@ -484,7 +484,7 @@ fn each_edit_has_its_documented_effect() {
 
 #[test]
 fn removed_call_ids_stay_reserved() {
-    let mut overlaid = two_turns().overlaid(&[CompactionEdit::Drop { first: id(2), last: id(4) }]).unwrap();
+    let mut overlaid = two_turns().with_edits(&[CompactionEdit::Drop { first: id(2), last: id(4) }]).unwrap();
     assert!(overlaid.has_call(&"a".into()), "a running loop does not reuse it");
     // Messages that are read back may reuse it: their writer started from a snapshot and did not know the id.
     overlaid.push_exchange(calls(7, &["a"]), vec![result(8, "a")]).unwrap();
@@ -497,7 +497,7 @@ fn short_call_ids_are_reserved_after_a_snapshot() {
     let mut transcript = two_turns();
     assert!(!transcript.has_call(&"unused".into()));
     transcript.forget_removed_calls();
-    let overlaid = transcript.overlaid(&[CompactionEdit::Drop { first: id(2), last: id(4) }]).unwrap();
+    let overlaid = transcript.with_edits(&[CompactionEdit::Drop { first: id(2), last: id(4) }]).unwrap();
     for transcript in [transcript, overlaid] {
         assert!(transcript.has_call(&"unused".into()), "a removed call may have had it");
         assert!(!transcript.has_call(&"toolu_01ABCDEFGHIJ".into()), "the provider's ids are random");
@@ -532,15 +532,18 @@ fn edits_that_break_the_conversation_are_rejected() {
     ];
     for edit in invalid {
         assert_eq!(
-            transcript.overlaid(std::slice::from_ref(&edit)).unwrap_err(),
+            transcript.with_edits(std::slice::from_ref(&edit)).unwrap_err(),
             EditError::Invalid,
             "{edit:?}"
         );
     }
     let unknown = EditError::UnknownMessage(id(7));
-    assert_eq!(transcript.overlaid(&[drop(7, 7)]).unwrap_err(), unknown);
-    assert_eq!(transcript.overlaid(&[drop(1, 7)]).unwrap_err(), unknown);
-    assert_eq!(transcript.overlaid(&[drop(2, 5), drop(2, 5)]).unwrap_err(), EditError::UnknownMessage(id(2)));
+    assert_eq!(transcript.with_edits(&[drop(7, 7)]).unwrap_err(), unknown);
+    assert_eq!(transcript.with_edits(&[drop(1, 7)]).unwrap_err(), unknown);
+    assert_eq!(
+        transcript.with_edits(&[drop(2, 5), drop(2, 5)]).unwrap_err(),
+        EditError::UnknownMessage(id(2))
+    );
 }
 
 #[test]

@@ -71,14 +71,14 @@ impl Answer {
         let (code, output, errors) = match ended {
             HandlerResult::Exited { code, output, errors } => (*code, output.trim(), errors.trim()),
             HandlerResult::TimedOut => return failed("a hook timed out".to_owned()),
-            HandlerResult::Failed(why) => return failed(format!("a hook failed: {}", truncated(why))),
+            HandlerResult::Failed(why) => return failed(format!("a hook failed: {}", truncate(why))),
             HandlerResult::Refused(why) => {
-                return Self::refused(event, &format!("a hook was not run: {}", truncated(why)));
+                return Self::of_refused_handler(event, &format!("a hook was not run: {}", truncate(why)));
             }
         };
         if code == 2 && event.can_block() {
             let reason = if errors.is_empty() { "a hook blocked it without giving a reason" } else { errors };
-            return Self::blocks(truncated(reason));
+            return Self::blocks(truncate(reason));
         }
         if output.starts_with('{') {
             return match serde_json::from_str(output) {
@@ -88,10 +88,10 @@ impl Answer {
         }
         if code != 0 {
             let why =
-                if errors.is_empty() { format!("a hook exited with code {code}") } else { truncated(errors) };
+                if errors.is_empty() { format!("a hook exited with code {code}") } else { truncate(errors) };
             return failed(why);
         }
-        let context = (event.adds_context() && !output.is_empty()).then(|| truncated(output));
+        let context = (event.adds_context() && !output.is_empty()).then(|| truncate(output));
         Self { context, ..Self::default() }
     }
 
@@ -101,7 +101,7 @@ impl Answer {
 
     /// The answer for a handler that may not run. What it would have blocked is unknown, so it blocks; on an event that
     /// cannot be blocked, the user and the model get the reason as a message.
-    fn refused(event: HookEvent, why: &str) -> Self {
+    fn of_refused_handler(event: HookEvent, why: &str) -> Self {
         if event.can_block() {
             return Self::blocks(why.to_owned());
         }
@@ -135,7 +135,7 @@ impl Answer {
 
     /// Reads an answer in JSON. Fields that do not belong to the event are ignored.
     fn of(event: HookEvent, answer: &Value) -> Self {
-        let text = |place: &Value, name: &str| place.get(name).and_then(Value::as_str).map(truncated);
+        let text = |place: &Value, name: &str| place.get(name).and_then(Value::as_str).map(truncate);
         let special = answer.get("hookSpecificOutput").unwrap_or(&Value::Null);
         let stops = answer.get("continue").and_then(Value::as_bool) == Some(false);
         let mut read = Self {
@@ -208,7 +208,7 @@ impl Outcome {
     }
 }
 
-fn truncated(text: &str) -> String {
+fn truncate(text: &str) -> String {
     match text.char_indices().nth(MAX_TEXT_CHARS) {
         Some((end, _)) => format!("{} [cut]", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),

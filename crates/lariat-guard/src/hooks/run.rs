@@ -45,7 +45,7 @@ pub struct OnceHandlers(Mutex<BTreeSet<(String, usize)>>);
 
 impl OnceHandlers {
     /// Marks a handler as run. Returns true the first time in a session.
-    fn spend(&self, session: &str, handler: usize) -> bool {
+    fn mark_run(&self, session: &str, handler: usize) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert((session.to_owned(), handler))
     }
 
@@ -89,7 +89,8 @@ impl<'a> EventHandlers<'a> {
     ) -> Option<Self> {
         let names = subject.map_or(names, |subject| subject.names());
         let applies = |handler: &Handler| handler.condition.as_deref().is_none_or(&condition);
-        let may_run = |at: usize, handler: &Handler| !handler.once || spent.spend(&hook_input.session_id, at);
+        let may_run =
+            |at: usize, handler: &Handler| !handler.once || spent.mark_run(&hook_input.session_id, at);
         let handlers = book.matching(hook_input.event, names).into_iter();
         let handlers = handlers.filter(|(at, handler, _)| applies(handler) && may_run(*at, handler));
         let handler_run =
@@ -103,7 +104,7 @@ impl<'a> EventHandlers<'a> {
     }
 
     /// Returns one future per background handler. Nothing happens until it is polled.
-    pub fn unwaited(&self, runner: &Arc<dyn HookRunner>) -> Vec<BoxFuture<'static, ()>> {
+    pub fn background_runs(&self, runner: &Arc<dyn HookRunner>) -> Vec<BoxFuture<'static, ()>> {
         let tell = |handler_run: &HandlerRun<'_>| -> BoxFuture<'static, ()> {
             let (runner, handler) = (Arc::clone(runner), Handler::clone(handler_run.handler));
             let inputs = handler_run.inputs.clone().unwrap_or_default();
@@ -140,7 +141,7 @@ impl<'a> EventHandlers<'a> {
     /// Translates the updated arguments of an answer to those of Lariat's own tool.
     fn translate_input(&self, handler_run: &HandlerRun<'_>, answer: Answer) -> Answer {
         let Some((subject, wanted)) = self.subject.zip(answer.updated_input.as_ref()) else { return answer };
-        match subject.own_input(handler_run.name, wanted) {
+        match subject.tool_arguments(handler_run.name, wanted) {
             Ok(updated_input) => Answer { updated_input, ..answer },
             Err(why) => Answer::blocks(format!("a hook's answer cannot be applied: {why}")),
         }

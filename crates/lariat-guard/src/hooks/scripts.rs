@@ -1,6 +1,6 @@
 //! Finds and pins the workspace scripts that a hook's command runs, because the agent could change them.
 //!
-//! [`named`] finds the files, [`Pin`] records their state when the user trusted the hook, and [`Scripts::check`] compares
+//! [`named_scripts`] finds the files, [`Pin`] records their state when the user trusted the hook, and [`Scripts::check`] compares
 //! before each run. Only the words of the command are examined, split as a shell would; what a script starts in turn is not
 //! followed, which is why project hooks also run in the sandbox.
 //! A hook does not run if a pinned file has changed.
@@ -56,7 +56,7 @@ impl Scripts {
         look: &dyn WorkspaceReader,
     ) -> Result<Vec<Pin>, String> {
         let mut pins: Vec<Pin> = Vec::new();
-        for name in named(command, root, home) {
+        for name in named_scripts(command, root, home) {
             if pins.iter().any(|pin| pin.path == name.path) {
                 continue;
             }
@@ -72,7 +72,7 @@ impl Scripts {
     }
 
     /// Whether the handler runs something from the workspace, so that it must run in the sandbox like a command.
-    pub fn are_of_the_workspace(&self) -> bool {
+    pub fn run_workspace_code(&self) -> bool {
         self.of_project || self.pins.iter().any(|pin| pin.hash.is_some())
     }
 
@@ -117,11 +117,11 @@ fn read(look: &dyn WorkspaceReader, path: &str) -> Result<Option<Vec<u8>>, Strin
 }
 
 fn hash(path: &str, bytes: &[u8]) -> String {
-    blake3::hash(&significant(path, bytes)).to_hex().to_string()
+    blake3::hash(&executed_part(path, bytes)).to_hex().to_string()
 }
 
 /// Returns the part of a file that is run: of a `package.json` its scripts, so that a new dependency is not a change.
-pub(crate) fn significant<'a>(path: &str, bytes: &'a [u8]) -> std::borrow::Cow<'a, [u8]> {
+pub(crate) fn executed_part<'a>(path: &str, bytes: &'a [u8]) -> std::borrow::Cow<'a, [u8]> {
     if is_package(path)
         && let Ok(Value::Object(fields)) = serde_json::from_slice(bytes)
     {
@@ -203,7 +203,7 @@ const MAKEFILES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
 const PACKAGE: &[&str] = &["package.json"];
 
 /// Returns the workspace paths that a command may run.
-pub(crate) fn named(command: &str, root: &Path, home: &Path) -> Vec<NamedScript> {
+pub(crate) fn named_scripts(command: &str, root: &Path, home: &Path) -> Vec<NamedScript> {
     let mut found: Vec<NamedScript> = Vec::new();
     let words = words(command);
     // `make -C sub` names its directory after the program that reads a file in it.

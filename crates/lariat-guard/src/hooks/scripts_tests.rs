@@ -61,7 +61,7 @@ fn pins_scripts_however_they_are_named() {
     ] {
         let files = Files::with(&[(script, r#"{"scripts": {"lint": "true"}}"#), ("log.txt", "a")]);
         let scripts = pinned(command, &files);
-        assert!(scripts.are_of_the_workspace(), "{command}");
+        assert!(scripts.run_workspace_code(), "{command}");
         assert!(!scripts.pins.iter().any(|pin| pin.path == "log.txt"), "{command}");
         assert_eq!(scripts.check(&files), Ok(()), "{command}");
         files.write(script, r#"{"scripts": {"lint": "evil"}}"#);
@@ -81,7 +81,7 @@ fn new_script_is_a_change() {
     ] {
         let files = Files::default();
         let scripts = pinned(command, &files);
-        assert!(!scripts.are_of_the_workspace(), "{command}");
+        assert!(!scripts.run_workspace_code(), "{command}");
         assert_eq!(scripts.check(&files), Ok(()), "{command}");
         files.write(script, "evil");
         assert!(scripts.check(&files).unwrap_err().contains("appeared"), "{command}");

@@ -70,7 +70,7 @@ impl<'a> Subject<'a> {
     ///
     /// # Errors
     /// The tool has no such arguments.
-    pub fn own_input(&self, name: &str, wanted: &Value) -> Result<Option<Value>, String> {
+    pub fn tool_arguments(&self, name: &str, wanted: &Value) -> Result<Option<Value>, String> {
         if name == self.tool {
             return Ok((wanted != self.arguments).then(|| wanted.clone()));
         }
@@ -108,13 +108,13 @@ impl<'a> Subject<'a> {
         };
         match name {
             "Bash" => add("command", self.text(&["command", "text", "script"]).unwrap_or_default().into()),
-            "Write" => add("content", self.added().into()),
+            "Write" => add("content", self.added_text().into()),
             "Edit" => {
-                add("old_string", self.removed().into());
-                add("new_string", self.added().into());
+                add("old_string", self.removed_text().into());
+                add("new_string", self.added_text().into());
             }
             "MultiEdit" => {
-                add("edits", json!([{ "old_string": self.removed(), "new_string": self.added() }]));
+                add("edits", json!([{ "old_string": self.removed_text(), "new_string": self.added_text() }]));
             }
             _ => {}
         }
@@ -131,16 +131,16 @@ impl<'a> Subject<'a> {
     }
 
     /// The text that the tool call adds to files, all of them together.
-    fn added(&self) -> String {
-        self.written(&["content", "new_string"], "new_string", '+')
+    fn added_text(&self) -> String {
+        self.changed_text(&["content", "new_string"], "new_string", '+')
     }
 
     /// The text that it removes from them.
-    fn removed(&self) -> String {
-        self.written(&["old_string"], "old_string", '-')
+    fn removed_text(&self) -> String {
+        self.changed_text(&["old_string"], "old_string", '-')
     }
 
-    fn written(&self, fields: &[&str], of_edit: &str, mark: char) -> String {
+    fn changed_text(&self, fields: &[&str], of_edit: &str, mark: char) -> String {
         if let Some(text) = self.text(fields) {
             return text.to_owned();
         }

@@ -149,9 +149,9 @@ fn handlers_are_parsed_with_defaults() {
 
 /// Answers by the text of the command and records each input.
 #[derive(Default)]
-struct Scripted(Mutex<Vec<String>>);
+struct ScriptedRunner(Mutex<Vec<String>>);
 
-impl HookRunner for Scripted {
+impl HookRunner for ScriptedRunner {
     fn run<'a>(&'a self, handler: &'a Handler, input: &'a str) -> BoxFuture<'a, HandlerResult> {
         self.0.lock().unwrap().push(input.to_owned());
         let Invocation::Shell(command) = &handler.way else {
@@ -180,7 +180,7 @@ fn runs_each_matching_handler_once_and_combines_the_answers() {
         .with("tool_name", "Bash")
         .with("tool_input", json!({"command": "rm x"}))
         .with("session_id", "forged");
-    let runner = Scripted::default();
+    let runner = ScriptedRunner::default();
     let spent = OnceHandlers::default();
     let fired = |condition: bool| {
         let round =
@@ -206,9 +206,9 @@ fn runs_each_matching_handler_once_and_combines_the_answers() {
 /// Returns how many handlers of an event decided something, and how many run in the background.
 fn counted(book: &HookConfig, spent: &OnceHandlers, session: &str, event: HookEvent) -> (usize, usize) {
     let hook_input = HookInput::new(event, session, "/w");
-    let runner: Arc<dyn HookRunner> = Arc::new(Scripted::default());
+    let runner: Arc<dyn HookRunner> = Arc::new(ScriptedRunner::default());
     EventHandlers::of(book, spent, &hook_input, &["startup"], None, |_| true).map_or((0, 0), |round| {
-        let unwaited = round.unwaited(&runner);
+        let unwaited = round.background_runs(&runner);
         let outcome = futures_util::FutureExt::now_or_never(round.outcome(&*runner)).unwrap();
         (usize::from(outcome.decision.is_some()), unwaited.len())
     })
@@ -220,10 +220,10 @@ fn background_handler_decides_nothing() {
     assert_eq!(counted(&book, &OnceHandlers::default(), "s", HookEvent::PreToolUse), (0, 1));
     // It still runs once it is polled.
     let hook_input = HookInput::new(HookEvent::PreToolUse, "s", "/w");
-    let runner = Arc::new(Scripted::default());
+    let runner = Arc::new(ScriptedRunner::default());
     let dynamic: Arc<dyn HookRunner> = runner.clone();
     let round = EventHandlers::of(&book, &OnceHandlers::default(), &hook_input, &[], None, |_| true).unwrap();
-    for unwaited in round.unwaited(&dynamic) {
+    for unwaited in round.background_runs(&dynamic) {
         futures_util::FutureExt::now_or_never(unwaited).unwrap();
     }
     assert_eq!(runner.0.lock().unwrap().len(), 1);

@@ -25,7 +25,7 @@ pub(super) const fn row(
 }
 
 /// A command of which no option does any harm, not even one that comes from an expansion.
-const fn mild(
+const fn harmless(
     name: &'static str,
     operands: Operands,
     short: &'static [&'static str],
@@ -34,7 +34,7 @@ const fn mild(
     Row { name, operands, options: Some(AllowedOptions { short, long, is_harmless_with_any_option: true }) }
 }
 
-const fn free(name: &'static str) -> Row {
+const fn words_only(name: &'static str) -> Row {
     Row { name, operands: Words, options: None }
 }
 
@@ -51,25 +51,30 @@ const GREP_LONG: &[&str] = &[
 
 /// Sorted by name.
 pub(super) const COMMANDS: &[Row] = &[
-    free(":"),
-    free("["),
+    words_only(":"),
+    words_only("["),
     row("arch", Only(NONE), NONE, NONE),
-    mild("b2sum", Files, &["btzl:"], SUMS),
+    harmless("b2sum", Files, &["btzl:"], SUMS),
     row("base64", Files, &["diw:"], &["decode ignore-garbage wrap="]),
-    mild("basename", Words, &["as:z"], &["multiple suffix= zero"]),
+    harmless("basename", Words, &["as:z"], &["multiple suffix= zero"]),
     row("break", Only(NONE), NONE, NONE),
-    mild(
+    harmless(
         "cat",
         Files,
         &["AbeEnstTuv"],
         &["show-all number-nonblank show-ends number squeeze-blank show-tabs show-nonprinting"],
     ),
-    mild("cksum", Files, NONE, NONE),
-    mild("cmp", Files, &["bi:ln:s"], &["silent quiet verbose print-bytes bytes= ignore-initial="]),
-    mild("column", Files, &["tc:s:o:xenN:"], &["table separator= output-separator= columns="]),
-    mild("comm", Files, &["123z"], &["check-order nocheck-order output-delimiter= total zero-terminated"]),
+    harmless("cksum", Files, NONE, NONE),
+    harmless("cmp", Files, &["bi:ln:s"], &["silent quiet verbose print-bytes bytes= ignore-initial="]),
+    harmless("column", Files, &["tc:s:o:xenN:"], &["table separator= output-separator= columns="]),
+    harmless(
+        "comm",
+        Files,
+        &["123z"],
+        &["check-order nocheck-order output-delimiter= total zero-terminated"],
+    ),
     row("continue", Only(NONE), NONE, NONE),
-    mild(
+    harmless(
         "cut",
         Files,
         &["b:c:d:f:nsz"],
@@ -78,7 +83,7 @@ pub(super) const COMMANDS: &[Row] = &[
         ],
     ),
     row("date", Only(NONE), &["uRI?d:"], &["utc universal rfc-email iso-8601? rfc-3339= date="]),
-    mild(
+    harmless(
         "df",
         Files,
         &["ahHiklPTt:x:B:"],
@@ -97,7 +102,7 @@ pub(super) const COMMANDS: &[Row] = &[
             "left-column show-c-function show-function-line= speed-large-files",
         ],
     ),
-    mild("dirname", Words, &["z"], &["zero"]),
+    harmless("dirname", Words, &["z"], &["zero"]),
     row(
         "du",
         Files,
@@ -107,11 +112,11 @@ pub(super) const COMMANDS: &[Row] = &[
             "one-file-system separate-dirs null inodes",
         ],
     ),
-    free("echo"),
+    words_only("echo"),
     row("egrep", PatternThenFiles, GREP, GREP_LONG),
-    free("exit"),
-    free("expr"),
-    free("false"),
+    words_only("exit"),
+    words_only("expr"),
+    words_only("false"),
     row(
         "fd",
         PatternThenFiles,
@@ -129,10 +134,10 @@ pub(super) const COMMANDS: &[Row] = &[
         &["bhikprvN0"],
         &["brief mime mime-type mime-encoding extension no-dereference keep-going raw no-buffer print0"],
     ),
-    mild("fold", Files, &["bsw:"], &["bytes spaces width="]),
+    harmless("fold", Files, &["bsw:"], &["bytes spaces width="]),
     row("free", Only(NONE), &["bkmghtlw"], &["human mega giga total wide si"]),
     row("grep", PatternThenFiles, GREP, GREP_LONG),
-    mild("head", Files, &["n:c:qvz#"], &["lines= bytes= quiet silent verbose zero-terminated"]),
+    harmless("head", Files, &["n:c:qvz#"], &["lines= bytes= quiet silent verbose zero-terminated"]),
     row("hexdump", Files, &["bcCdovxn:s:e:"], &["canonical length= skip= no-squeezing"]),
     row("id", Words, &["agGnruz"], &["group groups name real user zero"]),
     row(
@@ -144,7 +149,7 @@ pub(super) const COMMANDS: &[Row] = &[
             "color-output monochrome-output raw-input tab indent= unbuffered stream seq arg== argjson== slurpfile=@ rawfile=@",
         ],
     ),
-    mild(
+    harmless(
         "ls",
         Files,
         &["aAbBcCdfFgGhiklmnNopqQrRsStuUvxXZ1I:w:T:"],
@@ -155,8 +160,8 @@ pub(super) const COMMANDS: &[Row] = &[
             "time-style= tabsize= width= zero",
         ],
     ),
-    mild("md5sum", Files, &["btz"], SUMS),
-    mild(
+    harmless("md5sum", Files, &["btz"], SUMS),
+    harmless(
         "nl",
         Files,
         &["b:d:f:h:i:l:n:ps:v:w:"],
@@ -171,8 +176,8 @@ pub(super) const COMMANDS: &[Row] = &[
         &["A:t:j:N:S:w?abcdfilosxv"],
         &["address-radix= format= skip-bytes= read-bytes= width? output-duplicates"],
     ),
-    mild("paste", Files, &["d:sz"], &["delimiters= serial zero-terminated"]),
-    free("printf"),
+    harmless("paste", Files, &["d:sz"], &["delimiters= serial zero-terminated"]),
+    words_only("printf"),
     row(
         "ps",
         Only(&["aux", "ax", "auxw", "auxww"]),
@@ -181,13 +186,13 @@ pub(super) const COMMANDS: &[Row] = &[
     ),
     row("pwd", Only(NONE), &["LP"], NONE),
     row("read", Variables, &["rsp:n:t:d:"], NONE),
-    mild(
+    harmless(
         "readlink",
         Files,
         &["femnqsvz"],
         &["canonicalize canonicalize-existing canonicalize-missing no-newline zero"],
     ),
-    mild(
+    harmless(
         "realpath",
         Files,
         &["emqszLP"],
@@ -195,8 +200,8 @@ pub(super) const COMMANDS: &[Row] = &[
             "relative-to@ relative-base@ canonicalize-existing canonicalize-missing no-symlinks strip quiet zero",
         ],
     ),
-    free("return"),
-    mild("rev", Files, NONE, NONE),
+    words_only("return"),
+    harmless("rev", Files, NONE, NONE),
     row(
         "rg",
         PatternThenFiles,
@@ -211,12 +216,12 @@ pub(super) const COMMANDS: &[Row] = &[
             "glob-case-insensitive one-file-system crlf include-zero context-separator= field-match-separator= debug",
         ],
     ),
-    mild("seq", Words, &["ws:f:#"], &["equal-width separator= format="]),
+    harmless("seq", Words, &["ws:f:#"], &["equal-width separator= format="]),
     row("set", Only(&["errexit", "nounset", "pipefail", "xtrace"]), &["euxvofC"], NONE),
-    mild("sha1sum", Files, &["btz"], SUMS),
-    mild("sha256sum", Files, &["btz"], SUMS),
-    mild("sha512sum", Files, &["btz"], SUMS),
-    free("sleep"),
+    harmless("sha1sum", Files, &["btz"], SUMS),
+    harmless("sha256sum", Files, &["btz"], SUMS),
+    harmless("sha512sum", Files, &["btz"], SUMS),
+    words_only("sleep"),
     row(
         "sort",
         Files,
@@ -227,22 +232,22 @@ pub(super) const COMMANDS: &[Row] = &[
             "field-separator= unique zero-terminated parallel= buffer-size= debug batch-size=",
         ],
     ),
-    mild("stat", Files, &["Lfc:t"], &["format= printf= terse file-system dereference"]),
+    harmless("stat", Files, &["Lfc:t"], &["format= printf= terse file-system dereference"]),
     row(
         "strings",
         Files,
         &["afown:t:e:s:#"],
         &["all bytes= radix= encoding= print-file-name include-all-whitespace"],
     ),
-    mild("tac", Files, &["bs:r"], &["before separator= regex"]),
-    mild(
+    harmless("tac", Files, &["bs:r"], &["before separator= regex"]),
+    harmless(
         "tail",
         Files,
         &["n:c:fFqvzs:#"],
         &["lines= bytes= follow? retry quiet silent verbose sleep-interval= pid= zero-terminated"],
     ),
-    free("test"),
-    mild("tr", Words, &["cCdst"], &["complement delete squeeze-repeats truncate-set1"]),
+    words_only("test"),
+    harmless("tr", Words, &["cCdst"], &["complement delete squeeze-repeats truncate-set1"]),
     row(
         "tree",
         Files,
@@ -251,7 +256,7 @@ pub(super) const COMMANDS: &[Row] = &[
             "dirsfirst gitignore noreport filelimit= prune du si sort= matchdirs ignore-case charset= timefmt= inodes device",
         ],
     ),
-    free("true"),
+    words_only("true"),
     row("tty", Only(NONE), &["s"], NONE),
     row("type", Words, &["atpPf"], NONE),
     row(
@@ -270,8 +275,8 @@ pub(super) const COMMANDS: &[Row] = &[
     ),
     row("uptime", Only(NONE), &["ps"], &["pretty since"]),
     row("wait", Only(NONE), NONE, NONE),
-    mild("wc", Files, &["clLmw"], &["bytes chars lines max-line-length words total="]),
-    mild("which", Words, &["as"], &["all"]),
+    harmless("wc", Files, &["clLmw"], &["bytes chars lines max-line-length words total="]),
+    harmless("which", Words, &["as"], &["all"]),
     row("whoami", Only(NONE), NONE, NONE),
 ];
 

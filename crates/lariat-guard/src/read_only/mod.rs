@@ -101,7 +101,7 @@ pub(crate) fn read_only(words: &[Word]) -> Option<ReadOnlyCommand> {
         "sed" => prints_lines(arguments),
         "git" => git(arguments),
         "find" => find(arguments),
-        _ => listed(COMMANDS.iter().find(|row| row.name == name)?, arguments),
+        _ => analyse_listed(COMMANDS.iter().find(|row| row.name == name)?, arguments),
     }
 }
 
@@ -137,7 +137,8 @@ fn git(arguments: &[Word]) -> Option<ReadOnlyCommand> {
         let names: Vec<&str> = row.name.split(' ').collect();
         let fits = names.len() <= rest.len()
             && names.iter().zip(rest).all(|(name, word)| word.as_known() == Some(*name));
-        let reading = fits.then(|| listed(row, rest.get(names.len()..).unwrap_or_default())).flatten()?;
+        let reading =
+            fits.then(|| analyse_listed(row, rest.get(names.len()..).unwrap_or_default())).flatten()?;
         Some(ReadOnlyCommand { depth: Depth::Names, ..reading })
     })
 }
@@ -165,7 +166,7 @@ fn find(arguments: &[Word]) -> Option<ReadOnlyCommand> {
 }
 
 /// Reads the arguments of a command of a table.
-fn listed(row: &Row, arguments: &[Word]) -> Option<ReadOnlyCommand> {
+fn analyse_listed(row: &Row, arguments: &[Word]) -> Option<ReadOnlyCommand> {
     let Some(options) = row.options else {
         let is_fine = match row.name {
             "test" | "[" => is_plain_test(arguments),
@@ -194,7 +195,7 @@ fn listed(row: &Row, arguments: &[Word]) -> Option<ReadOnlyCommand> {
         "strings" => found.operands.iter().any(|word| word.text.starts_with('@')),
         _ => false,
     };
-    (are_fine && !is_odd).then(|| reading(row, found))
+    (are_fine && !is_odd).then(|| build(row, found))
 }
 
 /// Rejects tests such as `test -v 'a[$(id)]'`, which runs `id`; either of the two words may come from a variable.
@@ -218,7 +219,7 @@ fn is_plain_filter(filter: &Word) -> bool {
         })
 }
 
-fn reading(row: &Row, found: Arguments) -> ReadOnlyCommand {
+fn build(row: &Row, found: Arguments) -> ReadOnlyCommand {
     let depth = depth(row.name, &found);
     let has_pattern = found.has(&["-e", "-f", "--regexp", "--file", "--files", "--type-list"]);
     let Arguments { mut operands, paths, .. } = found;

@@ -6,7 +6,7 @@
 use super::{Doubt, Word, names};
 
 /// Which uses of a builtin are harmless.
-enum Harmless {
+enum HarmlessUse {
     /// None.
     Never,
     /// Words that are plain names, or set one, and options without these letters.
@@ -19,29 +19,29 @@ enum Harmless {
     Only(&'static [&'static str]),
 }
 
-const BUILTINS: &[(&str, Harmless)] = &[
-    ("alias", Harmless::Never),
-    ("bind", Harmless::Never),
-    ("compgen", Harmless::Never),
-    ("complete", Harmless::Never),
-    ("compopt", Harmless::Never),
-    ("coproc", Harmless::Never),
-    ("enable", Harmless::Never),
-    ("eval", Harmless::Never),
-    ("fc", Harmless::Never),
-    ("history", Harmless::Never),
-    ("let", Harmless::Never),
-    ("unalias", Harmless::Never),
+const BUILTINS: &[(&str, HarmlessUse)] = &[
+    ("alias", HarmlessUse::Never),
+    ("bind", HarmlessUse::Never),
+    ("compgen", HarmlessUse::Never),
+    ("complete", HarmlessUse::Never),
+    ("compopt", HarmlessUse::Never),
+    ("coproc", HarmlessUse::Never),
+    ("enable", HarmlessUse::Never),
+    ("eval", HarmlessUse::Never),
+    ("fc", HarmlessUse::Never),
+    ("history", HarmlessUse::Never),
+    ("let", HarmlessUse::Never),
+    ("unalias", HarmlessUse::Never),
     (
         "trap",
-        Harmless::Only(&[
+        HarmlessUse::Only(&[
             "-", "", "--", "-p", "-l", "EXIT", "INT", "TERM", "HUP", "ERR", "PIPE", "QUIT", "DEBUG", "RETURN",
         ]),
     ),
-    ("shopt", Harmless::Only(&["-s", "-u", "-q", "-p", "nullglob", "failglob"])),
+    ("shopt", HarmlessUse::Only(&["-s", "-u", "-q", "-p", "nullglob", "failglob"])),
     (
         "set",
-        Harmless::Only(&[
+        HarmlessUse::Only(&[
             "-e",
             "-u",
             "-x",
@@ -75,22 +75,22 @@ const BUILTINS: &[(&str, Harmless)] = &[
             "-C",
         ]),
     ),
-    ("export", Harmless::Names { except: "fn" }),
-    ("declare", Harmless::Names { except: "nifF" }),
-    ("typeset", Harmless::Names { except: "nifF" }),
-    ("local", Harmless::Names { except: "nif" }),
-    ("readonly", Harmless::Names { except: "f" }),
-    ("unset", Harmless::Names { except: "fn" }),
-    ("read", Harmless::Reading { with_value: "dinNptu", except: "" }),
-    ("mapfile", Harmless::Reading { with_value: "dnOsuCc", except: "Cc" }),
-    ("readarray", Harmless::Reading { with_value: "dnOsuCc", except: "Cc" }),
-    ("getopts", Harmless::Never),
-    ("hash", Harmless::Without(&["-p"])),
-    ("printf", Harmless::Without(&["-v"])),
-    ("test", Harmless::Without(&["-v", "-R"])),
-    ("[", Harmless::Without(&["-v", "-R"])),
-    ("wait", Harmless::Without(&["-p"])),
-    ("exec", Harmless::Without(&[])),
+    ("export", HarmlessUse::Names { except: "fn" }),
+    ("declare", HarmlessUse::Names { except: "nifF" }),
+    ("typeset", HarmlessUse::Names { except: "nifF" }),
+    ("local", HarmlessUse::Names { except: "nif" }),
+    ("readonly", HarmlessUse::Names { except: "f" }),
+    ("unset", HarmlessUse::Names { except: "fn" }),
+    ("read", HarmlessUse::Reading { with_value: "dinNptu", except: "" }),
+    ("mapfile", HarmlessUse::Reading { with_value: "dnOsuCc", except: "Cc" }),
+    ("readarray", HarmlessUse::Reading { with_value: "dnOsuCc", except: "Cc" }),
+    ("getopts", HarmlessUse::Never),
+    ("hash", HarmlessUse::Without(&["-p"])),
+    ("printf", HarmlessUse::Without(&["-v"])),
+    ("test", HarmlessUse::Without(&["-v", "-R"])),
+    ("[", HarmlessUse::Without(&["-v", "-R"])),
+    ("wait", HarmlessUse::Without(&["-p"])),
+    ("exec", HarmlessUse::Without(&[])),
 ];
 
 /// Returns a doubt if a command changes what later commands do. The words start with the program.
@@ -99,12 +99,12 @@ pub(super) fn doubt(words: &[Word]) -> Option<Doubt> {
     let name = program.as_known()?;
     let (_, harmless) = BUILTINS.iter().find(|(builtin, _)| *builtin == name)?;
     let is_harmless = match harmless {
-        Harmless::Never => false,
-        Harmless::Only(list) => {
+        HarmlessUse::Never => false,
+        HarmlessUse::Only(list) => {
             arguments.iter().all(|word| word.as_known().is_some_and(|text| list.contains(&text)))
         }
         // An option may come from an expansion.
-        Harmless::Without(options) => match name {
+        HarmlessUse::Without(options) => match name {
             "[" | "test" => {
                 !arguments.iter().any(|word| word.as_known().is_some_and(|text| options.contains(&text)))
                     && first_is_known(arguments, name)
@@ -116,8 +116,8 @@ pub(super) fn doubt(words: &[Word]) -> Option<Doubt> {
                         .any(|word| options.iter().any(|option| word.text.starts_with(option)))
             }
         },
-        Harmless::Names { except } => arguments.iter().all(|word| is_harmless_declaration(word, except)),
-        Harmless::Reading { with_value, except } => reads_harmlessly(arguments, with_value, except),
+        HarmlessUse::Names { except } => arguments.iter().all(|word| is_harmless_declaration(word, except)),
+        HarmlessUse::Reading { with_value, except } => reads_harmlessly(arguments, with_value, except),
     };
     if is_harmless {
         return None;

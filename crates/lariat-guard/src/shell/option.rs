@@ -35,7 +35,7 @@ impl Options {
         Self { listed, values, others: "", style: Style::Gnu }
     }
 
-    pub(crate) const fn besides(mut self, others: &'static str) -> Self {
+    pub(crate) const fn with_others(mut self, others: &'static str) -> Self {
         self.others = others;
         self
     }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     const TAR: Options = Options::new("-I -F --to-command --checkpoint-action", "fCbT")
-        .besides("--checkpoint")
+        .with_others("--checkpoint")
         .style(Style::Tar);
 
     #[test]

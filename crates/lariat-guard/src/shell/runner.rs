@@ -20,7 +20,7 @@ impl Command {
 
     /// Whether the program interprets programs: a shell, `python`, `node`, `psql`, `source`.
     pub fn is_interpreter(&self) -> bool {
-        self.program().is_some_and(|program| is_shell(program) || is_in(INTERPRETERS, unversioned(program)))
+        self.program().is_some_and(|program| is_shell(program) || is_in(INTERPRETERS, strip_version(program)))
     }
 
     /// Whether its arguments or its input are run: interpreters, `xargs`, `find -exec`, `git -c`, `npx`, `make`. A rule must
@@ -101,7 +101,7 @@ fn is_message(subcommand: &str, arguments: &[Word], at: usize) -> bool {
 }
 
 /// Strips the version: `python3.12` is `python`.
-fn unversioned(program: &str) -> &str {
+fn strip_version(program: &str) -> &str {
     let end = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     if end.is_empty() || end.len() == program.len() { program } else { end }
 }

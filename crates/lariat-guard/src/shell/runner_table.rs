@@ -62,7 +62,7 @@ const TAR: Runs = both(
          --new-volume-script --files-from --index-file",
         "bCfgHKLNVX",
     )
-    .besides("--checkpoint")
+    .with_others("--checkpoint")
     .style(Style::Tar),
 );
 const PACKAGES: Options = Options::new(
@@ -166,7 +166,7 @@ pub(super) const GIT_ANY: Options = Options::new(
     "--upload-pack --receive-pack --exec --ext-diff --textconv --open-files-in-pager --template --output --config-env",
     "",
 )
-.besides("--text");
+.with_others("--text");
 
 /// Options of one subcommand of `git`.
 pub(super) const GIT_OWN: &[(&str, Options)] = &[

@@ -30,15 +30,15 @@ impl ScriptBuilder {
         self.doubt(Doubt::Unknown(what.into()));
     }
 
-    fn unquoted(&mut self, raw: &str) -> Word {
-        word::unquoted(raw).unwrap_or_else(|_| {
+    fn remove_quotes(&mut self, raw: &str) -> Word {
+        word::remove_quotes(raw).unwrap_or_else(|_| {
             self.doubt(Doubt::Unreadable(format!("`{raw}` is not a word")));
             Word::unknown(raw)
         })
     }
 
     pub(super) fn file(&mut self, raw: &parsed::RawFile<'_>) {
-        let path = self.unquoted(&raw.target);
+        let path = self.remove_quotes(&raw.target);
         if path.text.starts_with("/dev/tcp/") || path.text.starts_with("/dev/udp/") {
             self.unknown("a network connection by redirection");
         }
@@ -54,15 +54,15 @@ impl ScriptBuilder {
             self.unknown("an assignment in place of a program");
         }
         let assignments = raw.assignments.iter().map(|raw| self.assignment(raw)).collect();
-        let words = raw.words.iter().map(|raw| self.unquoted(raw)).collect();
-        self.words(Command { words, assignments, wrappers: Vec::new(), place: raw.place.clone() });
+        let words = raw.words.iter().map(|raw| self.remove_quotes(raw)).collect();
+        self.unwrap_command(Command { words, assignments, wrappers: Vec::new(), place: raw.place.clone() });
     }
 
     fn assignment(&mut self, raw: &str) -> Assignment {
         let (target, value) = raw.split_once('=').unwrap_or((raw, ""));
         let name = target.strip_suffix('+').unwrap_or(target);
         let name = name.split('[').next().unwrap_or(name);
-        let value = if value.starts_with('(') { Word::unknown(value) } else { self.unquoted(value) };
+        let value = if value.starts_with('(') { Word::unknown(value) } else { self.remove_quotes(value) };
         self.set(name, &value);
         Assignment { name: name.to_owned(), value }
     }
@@ -75,12 +75,12 @@ impl ScriptBuilder {
     }
 
     /// Looks through wrappers, one after the other.
-    fn words(&mut self, mut command: Command) {
+    fn unwrap_command(&mut self, mut command: Command) {
         loop {
             match wrapper::wrapped_program(&command.words) {
                 WrappedProgram::Nothing => break,
                 WrappedProgram::Hidden => {
-                    self.hidden(&command);
+                    self.doubt_hidden_program(&command);
                     break;
                 }
                 WrappedProgram::Program { at, sets } => {
@@ -93,15 +93,15 @@ impl ScriptBuilder {
                     if wrapper.first().and_then(Word::as_known).map(wrapper::base) == Some("xargs") {
                         fill_in(&mut command.words, &wrapper);
                     }
-                    command.wrappers.push(joined(&wrapper));
+                    command.wrappers.push(join_words(&wrapper));
                 }
             }
         }
         self.program(command);
     }
 
-    fn hidden(&mut self, command: &Command) {
-        self.doubt(Doubt::HiddenProgram(joined(&command.words)));
+    fn doubt_hidden_program(&mut self, command: &Command) {
+        self.doubt(Doubt::HiddenProgram(join_words(&command.words)));
     }
 
     /// Adds a command without wrappers.
@@ -113,27 +113,27 @@ impl ScriptBuilder {
         let name = first.as_known().map(|name| wrapper::base(name).to_owned());
         match wrapper::shell_text(&command.words) {
             ShellText::Nothing => {}
-            ShellText::Hidden => self.hidden(&command),
+            ShellText::Hidden => self.doubt_hidden_program(&command),
             ShellText::Known { text, is_ours } => {
                 if !is_ours {
                     self.unknown("a shell with another language");
                 }
                 let mut wrappers = command.wrappers.clone();
                 wrappers.push(format!("{} -c", first.text));
-                if self.inner(text, &wrappers) {
+                if self.analyse_inner_shell(text, &wrappers) {
                     return;
                 }
             }
         }
         match name.as_deref() {
-            None => self.hidden(&command),
-            Some("find") => self.found(&command),
+            None => self.doubt_hidden_program(&command),
+            Some("find") => self.add_find_commands(&command),
             Some("flock" | "watch" | "su" | "script" | "runuser") => {
                 self.unknown("a program that runs a text as a command")
             }
             Some("eval" | "trap") => {
-                if let Some(text) = command.words.get(1..).map(joined) {
-                    self.inner(&text, &command.wrappers);
+                if let Some(text) = command.words.get(1..).map(join_words) {
+                    self.analyse_inner_shell(&text, &command.wrappers);
                 }
             }
             Some(_) => {}
@@ -145,7 +145,7 @@ impl ScriptBuilder {
     }
 
     /// Analyzes the text that an inner shell would run. Returns false if there is nothing in it.
-    fn inner(&mut self, text: &str, wrappers: &[String]) -> bool {
+    fn analyse_inner_shell(&mut self, text: &str, wrappers: &[String]) -> bool {
         if self.depth >= MAX_DEPTH {
             self.unknown("a deeply nested shell");
             return false;
@@ -164,7 +164,7 @@ impl ScriptBuilder {
     }
 
     /// Adds what `find` runs for each file.
-    fn found(&mut self, command: &Command) {
+    fn add_find_commands(&mut self, command: &Command) {
         let mut rest = command.words.as_slice();
         while let Some(at) =
             rest.iter().position(|word| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir"))
@@ -179,7 +179,7 @@ impl ScriptBuilder {
                 .map(|word| if word.text.contains("{}") { Word::unknown(&word.text) } else { word.clone() });
             let mut wrappers = command.wrappers.clone();
             wrappers.push("find -exec".to_owned());
-            self.words(Command {
+            self.unwrap_command(Command {
                 words: words.collect(),
                 assignments: Vec::new(),
                 wrappers,
@@ -210,6 +210,6 @@ fn fill_in(words: &mut Vec<Word>, wrapper: &[Word]) {
     }
 }
 
-fn joined(words: &[Word]) -> String {
+fn join_words(words: &[Word]) -> String {
     words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
 }

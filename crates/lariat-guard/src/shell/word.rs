@@ -63,7 +63,7 @@ fn splits(raw: &str) -> bool {
 }
 
 /// Removes the quotes of a word as written.
-pub(super) fn unquoted(raw: &str) -> Result<Word, NotAWord> {
+pub(super) fn remove_quotes(raw: &str) -> Result<Word, NotAWord> {
     let mut quotes =
         QuoteRemover { rest: raw, text: String::with_capacity(raw.len()), is_known: true, brace: false };
     quotes.read(raw)?;
@@ -74,7 +74,7 @@ pub(super) fn unquoted(raw: &str) -> Result<Word, NotAWord> {
 /// Returns a word in the spelling by which two parsers are compared: known words without quotes, everything else as written
 /// except for line continuations.
 pub(super) fn comparable(raw: &str) -> String {
-    match unquoted(raw) {
+    match remove_quotes(raw) {
         Ok(word) if word.is_known => word.text,
         _ => raw.replace("\\\n", ""),
     }

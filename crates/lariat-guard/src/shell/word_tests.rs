@@ -1,7 +1,7 @@
 use super::*;
 
 fn known(raw: &str) -> Option<String> {
-    unquoted(raw).unwrap().as_known().map(str::to_owned)
+    remove_quotes(raw).unwrap().as_known().map(str::to_owned)
 }
 
 #[test]
@@ -39,13 +39,13 @@ fn words_that_bash_would_expand_are_unknown() {
     ];
     for raw in cases {
         assert_eq!(known(raw), None, "{raw}");
-        assert_eq!(unquoted(raw).unwrap().text, raw);
+        assert_eq!(remove_quotes(raw).unwrap().text, raw);
     }
 }
 
 #[test]
 fn rejects_texts_that_are_not_one_word() {
     for raw in ["a b", "a;b", "'a", "\"a", "$'a", "a|b", "a\nb", "a>b", "(a"] {
-        assert_eq!(unquoted(raw), Err(NotAWord), "{raw}");
+        assert_eq!(remove_quotes(raw), Err(NotAWord), "{raw}");
     }
 }

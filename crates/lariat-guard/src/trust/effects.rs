@@ -55,7 +55,7 @@ impl WorkspaceEffect {
         }
         if self.kind == WorkspaceEffectKind::Hook {
             // The files that are checked again before each run.
-            let named = scripts::named(&self.what, root, Path::new("/nonexistent"));
+            let named = scripts::named_scripts(&self.what, root, Path::new("/nonexistent"));
             return named.into_iter().map(|name| name.path).collect();
         }
         let is_separator = |letter: char| letter.is_whitespace() || "\"'`;|&<>()=$".contains(letter);
@@ -105,12 +105,15 @@ pub(super) fn of(path: &str, name: &str, text: &str) -> Vec<WorkspaceEffect> {
             }
             "env" => {
                 for (variable, value) in value.as_object().into_iter().flatten() {
-                    found.push(brought(WorkspaceEffectKind::Variable, format!("{variable}={}", bare(value))));
+                    found.push(brought(
+                        WorkspaceEffectKind::Variable,
+                        format!("{variable}={}", plain_text(value)),
+                    ));
                 }
             }
             "permissions" => {
                 for rule in value.get("allow").and_then(Value::as_array).into_iter().flatten() {
-                    found.push(brought(WorkspaceEffectKind::AllowRule, bare(rule)));
+                    found.push(brought(WorkspaceEffectKind::AllowRule, plain_text(rule)));
                 }
                 for (name, value) in value.as_object().into_iter().flatten() {
                     // Deny and ask rules apply without trust.
@@ -130,16 +133,16 @@ pub(super) fn of(path: &str, name: &str, text: &str) -> Vec<WorkspaceEffect> {
 
 /// Returns the command of a hook or server on one line, with its arguments, or its address.
 fn command_line(entry: &Value) -> String {
-    let text = |name: &str| entry.get(name).map(bare);
-    let arguments = entry.get("args").and_then(Value::as_array).into_iter().flatten().map(bare);
+    let text = |name: &str| entry.get(name).map(plain_text);
+    let arguments = entry.get("args").and_then(Value::as_array).into_iter().flatten().map(plain_text);
     text("command").into_iter().chain(arguments).chain(text("url")).collect::<Vec<_>>().join(" ")
 }
 
 /// The same for a server, with what else starts or controls a program.
 fn server_line(entry: &Value) -> String {
     let variables = entry.get("env").and_then(Value::as_object).into_iter().flatten();
-    let variables = variables.map(|(name, value)| format!("{name}={}", bare(value)));
-    let helper = entry.get("headersHelper").map(bare);
+    let variables = variables.map(|(name, value)| format!("{name}={}", plain_text(value)));
+    let helper = entry.get("headersHelper").map(plain_text);
     let line = std::iter::once(command_line(entry)).filter(|line| !line.is_empty());
     line.chain(helper).chain(variables).collect::<Vec<_>>().join(" ")
 }
@@ -157,6 +160,6 @@ fn commands(value: &Value, name: &str, found: &mut impl FnMut(String)) {
     }
 }
 
-fn bare(value: &Value) -> String {
+fn plain_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -113,7 +113,7 @@ pub(super) fn is_driver(line: &str) -> bool {
 
 /// Returns the workspace files that a relevant line of a configuration may name: the whole value or its words, relative to the
 /// directory of the configuration or to the root of the work tree, or absolute.
-pub(super) fn named(file: &str, line: &str, top: Option<&Path>) -> Vec<String> {
+pub(super) fn named_files(file: &str, line: &str, top: Option<&Path>) -> Vec<String> {
     let value = line.split_once('=').map_or(line, |(_, value)| value).trim();
     let uncommented = value.split(['#', ';']).next().unwrap_or_default().trim();
     let is_separator = |letter: char| letter.is_whitespace() || "\"'`;|&<>()=$!".contains(letter);

@@ -42,7 +42,7 @@ fn lines_that_could_start_something_are_relevant_in_every_spelling() {
 #[test]
 fn finds_files_named_relative_to_the_configuration_and_to_the_root() {
     let top = Some(Path::new("/ws"));
-    let of = |line: &str| named(".git/config", line, top);
+    let of = |line: &str| named_files(".git/config", line, top);
     assert!(of("[include] path = ../evil config").contains(&"evil config".to_owned()));
     assert!(of("[include] path = \"../evil\" # why").contains(&"evil".to_owned()));
     assert!(of("[include] path = /ws/deep/evil").contains(&"deep/evil".to_owned()));

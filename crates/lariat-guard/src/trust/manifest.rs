@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::effects::{self, WorkspaceEffect, WorkspaceEffectKind};
 use super::git;
 use crate::document;
-use crate::hooks::scripts::significant;
+use crate::hooks::scripts::executed_part;
 use crate::instructions;
 use crate::workspace_reader::{Entry, WorkspaceReader};
 
@@ -66,7 +66,7 @@ pub enum ManifestError {
     },
     /// A relevant path is neither a file nor a directory.
     #[error("{path} is neither a file nor a directory")]
-    Odd {
+    SpecialFile {
         /// Its path in the workspace.
         path: String,
     },
@@ -137,7 +137,7 @@ impl Manifest {
     }
 
     /// What would take effect, in words for the user.
-    pub fn brought(&self) -> &[WorkspaceEffect] {
+    pub fn effects(&self) -> &[WorkspaceEffect] {
         &self.brought
     }
 
@@ -191,7 +191,9 @@ impl ManifestWalk<'_> {
                 Entry::Folder(name) => self.folder(&format!("{folder}/{name}"), depth + 1)?,
                 Entry::File(name) => self.file(&format!("{folder}/{name}"))?,
                 Entry::Link(name, target) => self.link(format!("{folder}/{name}"), &target, depth)?,
-                Entry::Other(name) => return Err(ManifestError::Odd { path: format!("{folder}/{name}") }),
+                Entry::Other(name) => {
+                    return Err(ManifestError::SpecialFile { path: format!("{folder}/{name}") });
+                }
             }
         }
         Ok(())
@@ -210,7 +212,7 @@ impl ManifestWalk<'_> {
             }
             let Ok(Some(bytes)) = self.look.read(&file, self.room()) else { continue };
             // Comments are hidden from the model, so nothing in them is imported.
-            let text = instructions::shown(&String::from_utf8_lossy(&bytes));
+            let text = instructions::without_comments(&String::from_utf8_lossy(&bytes));
             for target in instructions::imports(&text)
                 .iter()
                 .filter_map(|import| instructions::import_target(&file, import))
@@ -319,7 +321,7 @@ impl ManifestWalk<'_> {
         let lines = self.manifest.brought.iter().filter(|one| one.kind == WorkspaceEffectKind::Git);
         let mut ahead: Vec<WorkspaceEffect> = lines.cloned().collect();
         while let Some(one) = ahead.pop() {
-            for path in git::named(&one.file, &one.what, self.look.top()) {
+            for path in git::named_files(&one.file, &one.what, self.look.top()) {
                 if self.manifest.files.contains_key(&path) {
                     continue;
                 }
@@ -397,7 +399,7 @@ impl ManifestWalk<'_> {
 fn hash(path: &str, bytes: &[u8]) -> String {
     let is_settings = SETTINGS.iter().any(|name| is_or_ends_with(path, name));
     let said = is_settings.then(|| document::canonical(path, bytes)).flatten();
-    let bytes = significant(path, bytes);
+    let bytes = executed_part(path, bytes);
     blake3::hash(said.as_deref().map_or(&*bytes, str::as_bytes)).to_hex().to_string()
 }
 

@@ -28,7 +28,7 @@ impl TrustStore {
     }
 
     /// Returns whether the user's trust still applies to a workspace with this manifest.
-    pub fn standing(&self, identity: &Identity, manifest: &Manifest) -> Result<TrustStatus, StateFileError> {
+    pub fn status(&self, identity: &Identity, manifest: &Manifest) -> Result<TrustStatus, StateFileError> {
         let book: Vec<TrustedWorkspace> = self.0.load()?;
         let Some(trusted) = book.into_iter().find(|trusted| trusted.identity == *identity) else {
             return Ok(if manifest.is_empty() { TrustStatus::Harmless } else { TrustStatus::Unknown });

@@ -77,17 +77,17 @@ mod tempdir {
 fn workspace_without_relevant_files_is_harmless_but_not_trusted() {
     let manifest = Manifest::of(&Files::default().with("src/main.rs", "x")).unwrap();
     let (_folder, book) = book();
-    assert_eq!(book.standing(&identity(), &manifest).unwrap(), TrustStatus::Harmless);
+    assert_eq!(book.status(&identity(), &manifest).unwrap(), TrustStatus::Harmless);
     assert!(!TrustStatus::Harmless.is_trusted());
     book.trust(&identity(), &manifest).unwrap();
-    assert_eq!(book.standing(&identity(), &manifest).unwrap(), TrustStatus::Trusted);
+    assert_eq!(book.status(&identity(), &manifest).unwrap(), TrustStatus::Trusted);
 }
 
 /// Returns the state of trust after a change to a repository that was trusted before.
 fn standing_after(before: &Files, after: &Files) -> TrustStatus {
     let (_folder, book) = book();
     book.trust(&identity(), &Manifest::of(before).unwrap()).unwrap();
-    book.standing(&identity(), &Manifest::of(after).unwrap()).unwrap()
+    book.status(&identity(), &Manifest::of(after).unwrap()).unwrap()
 }
 
 fn changed(standing: &TrustStatus) -> Vec<&str> {
@@ -108,7 +108,7 @@ fn lists_instructions_and_imports_and_detects_their_changes() {
         .with(".claude/rules/a.md", "A rule.");
     let manifest = Manifest::of(&files).unwrap();
     let listed: Vec<_> = manifest
-        .brought()
+        .effects()
         .iter()
         .map(|one| (one.kind == WorkspaceEffectKind::Instructions, one.file.as_str()))
         .collect();
@@ -188,7 +188,7 @@ fn script_named_by_any_setting_is_relevant() {
         let (_folder, book) = book();
         book.trust(&identity(), &Manifest::of(&repository).unwrap()).unwrap();
         let changed = Manifest::of(&repository.with(script, "2")).unwrap();
-        let standing = book.standing(&identity(), &changed).unwrap();
+        let standing = book.status(&identity(), &changed).unwrap();
         let TrustStatus::Changed(differences) = standing else { panic!("{file} {text}: {standing:?}") };
         assert_eq!(differences[0].path, *script, "{text}");
     }
@@ -201,7 +201,7 @@ fn lists_what_git_would_start_and_ignores_other_configuration() {
         .with(".git/hooks/post-index-change", "#!/bin/sh")
         .with(".git/hooks/update.sample", "#!/bin/sh");
     let manifest = Manifest::of(&repository).unwrap();
-    let listed: Vec<_> = manifest.brought().iter().map(|one| (one.kind, one.what.as_str())).collect();
+    let listed: Vec<_> = manifest.effects().iter().map(|one| (one.kind, one.what.as_str())).collect();
     assert_eq!(
         listed,
         [
@@ -213,7 +213,7 @@ fn lists_what_git_would_start_and_ignores_other_configuration() {
     book.trust(&identity(), &manifest).unwrap();
     let more = "[core]\nbare = false\n[diff]\nexternal = ./x.sh\n[branch \"a\"]\nremote = origin\n";
     let changed = Manifest::of(&repository.with(".git/config", more)).unwrap();
-    assert_eq!(book.standing(&identity(), &changed).unwrap(), TrustStatus::Trusted);
+    assert_eq!(book.status(&identity(), &changed).unwrap(), TrustStatus::Trusted);
 }
 
 #[test]
@@ -228,18 +228,18 @@ fn compares_whole_bytes() {
 fn nothing_is_trusted_until_the_user_trusts_it() {
     let manifest = Manifest::of(&repository()).unwrap();
     let (_folder, book) = book();
-    assert_eq!(book.standing(&identity(), &manifest).unwrap(), TrustStatus::Unknown);
+    assert_eq!(book.status(&identity(), &manifest).unwrap(), TrustStatus::Unknown);
     book.trust(&identity(), &manifest).unwrap();
-    assert_eq!(book.standing(&identity(), &manifest).unwrap(), TrustStatus::Trusted);
+    assert_eq!(book.status(&identity(), &manifest).unwrap(), TrustStatus::Trusted);
     assert!(book.revoke("/people/repo").unwrap());
     assert!(!book.revoke("/people/repo").unwrap());
-    assert_eq!(book.standing(&identity(), &manifest).unwrap(), TrustStatus::Unknown);
+    assert_eq!(book.status(&identity(), &manifest).unwrap(), TrustStatus::Unknown);
 }
 
 #[test]
 fn lists_what_would_take_effect() {
     let manifest = Manifest::of(&repository()).unwrap();
-    let brought = manifest.brought();
+    let brought = manifest.effects();
     let listed: Vec<_> = brought.iter().map(|brought| (brought.kind, brought.what.as_str())).collect();
     for expected in [
         (WorkspaceEffectKind::Hook, "bash tools/check.sh -x"),
@@ -262,7 +262,7 @@ fn every_changed_byte_of_a_relevant_file_ends_trust() {
             let mut bytes = text.clone().into_bytes();
             bytes[at] ^= 1;
             let changed = repository.clone().with(path, &String::from_utf8(bytes).unwrap());
-            let standing = book.standing(&identity(), &Manifest::of(&changed).unwrap()).unwrap();
+            let standing = book.status(&identity(), &Manifest::of(&changed).unwrap()).unwrap();
             let is_relevant = !matches!(path.as_str(), "README.md" | "server/other.js");
             match standing {
                 TrustStatus::Changed(differences) if is_relevant => {
@@ -286,12 +286,9 @@ fn script_named_late_in_a_long_file_is_relevant() {
     let repository = Files::default().with(".claude/settings.json", &long).with("late.sh", "1");
     let (_folder, book) = book();
     book.trust(&identity(), &Manifest::of(&repository).unwrap()).unwrap();
-    assert_eq!(
-        book.standing(&identity(), &Manifest::of(&repository).unwrap()).unwrap(),
-        TrustStatus::Trusted
-    );
+    assert_eq!(book.status(&identity(), &Manifest::of(&repository).unwrap()).unwrap(), TrustStatus::Trusted);
     let changed = Manifest::of(&repository.with("late.sh", "2")).unwrap();
-    assert!(matches!(book.standing(&identity(), &changed).unwrap(), TrustStatus::Changed(_)));
+    assert!(matches!(book.status(&identity(), &changed).unwrap(), TrustStatus::Changed(_)));
 }
 
 #[test]
@@ -300,7 +297,7 @@ fn difference_shows_both_sides() {
     book.trust(&identity(), &Manifest::of(&repository()).unwrap()).unwrap();
     let mut changed = repository().with(".claude/agents/new.md", "new").with("tools/check.sh", "exit 1");
     changed.0.remove(".mcp.json");
-    let standing = book.standing(&identity(), &Manifest::of(&changed).unwrap()).unwrap();
+    let standing = book.status(&identity(), &Manifest::of(&changed).unwrap()).unwrap();
     let TrustStatus::Changed(differences) = standing else { panic!("{standing:?}") };
     let listed: Vec<_> =
         differences.iter().map(|one| (one.path.as_str(), one.before.is_some(), one.now.is_some())).collect();
@@ -325,7 +322,7 @@ fn another_directory_is_not_trusted() {
         Identity { inode: 3, ..identity() },
         Identity { device: 9, ..identity() },
     ] {
-        assert_eq!(book.standing(&other, &manifest).unwrap(), TrustStatus::Unknown);
+        assert_eq!(book.status(&other, &manifest).unwrap(), TrustStatus::Unknown);
     }
 }
 
@@ -336,7 +333,7 @@ fn damaged_book_trusts_nothing_and_is_not_overwritten() {
     book.trust(&identity(), &manifest).unwrap();
     let file = folder.0.join("state/trust.json");
     write(&file, "[{");
-    assert!(book.standing(&identity(), &manifest).is_err());
+    assert!(book.status(&identity(), &manifest).is_err());
     assert!(book.trust(&identity(), &manifest).is_err());
     assert_eq!(read(&file), "[{");
 }

@@ -20,7 +20,7 @@ use super::resolve::{LinkHandling, MissingDirectories, ResolvedPath, has_type, o
 use super::stamp::Stamp;
 use super::temporary;
 use super::workspace::Workspace;
-use super::write::Expected;
+use super::write::WriteCondition;
 
 /// How many names of a directory are compared to find a near name for a hint.
 const HINT_NAMES: usize = 2_000;
@@ -84,20 +84,20 @@ impl Workspace {
     ///
     /// # Errors
     /// If it does not exist, is a directory, or is not the expected file.
-    pub fn remove(&self, path: &str, expected: &Expected) -> Result<(), FileError> {
+    pub fn remove(&self, path: &str, expected: &WriteCondition) -> Result<(), FileError> {
         let refused = |errno| FileError::of(path, errno);
         let place =
             self.resolve_for_change(path, MissingDirectories::Refuse, LinkHandling::Keep, FileUse::Write)?;
         let gone = match expected {
-            Expected::Unchanged(known) => self.rename_aside(path, &place, known)?,
-            Expected::Any => {
+            WriteCondition::Unchanged(known) => self.rename_aside(path, &place, known)?,
+            WriteCondition::Any => {
                 let stat = self.stat_of(path, &place)?;
                 if !has_type(&stat, FileType::Symlink) {
                     must_be_regular(path, &stat)?;
                 }
                 place.name.clone()
             }
-            Expected::Absent => return Err(FileError::Exists(path.to_owned())),
+            WriteCondition::Absent => return Err(FileError::Exists(path.to_owned())),
         };
         unlinkat(&place.directory, &gone, AtFlags::empty()).map_err(refused)?;
         self.sync_directory(path, &place.directory)
@@ -137,7 +137,7 @@ impl Workspace {
         let stat = statat(&place.directory, &aside, AtFlags::SYMLINK_NOFOLLOW);
         let stat = stat.map_err(|errno| FileError::of(&path, errno))?;
         if !stamp.same_content(&Stamp::of(&stat)) {
-            return Err(FileError::Kept { path, kept: aside.to_string_lossy().into_owned() });
+            return Err(FileError::MovedAside { path, kept: aside.to_string_lossy().into_owned() });
         }
         let removed = unlinkat(&place.directory, &aside, AtFlags::empty());
         removed.map_err(|errno| FileError::of(&path, errno))?;
@@ -194,7 +194,9 @@ impl Workspace {
         }
         Err(match rename_within(&place.directory, &aside, &place.name) {
             Ok(()) => FileError::Changed(path.to_owned()),
-            Err(_) => FileError::Kept { path: path.to_owned(), kept: aside.to_string_lossy().into_owned() },
+            Err(_) => {
+                FileError::MovedAside { path: path.to_owned(), kept: aside.to_string_lossy().into_owned() }
+            }
         })
     }
 

@@ -107,13 +107,13 @@ pub enum FileError {
     Links(String),
     /// Other programs changed the directories during every attempt.
     #[error("`{0}` kept changing while it was being opened. Try again.")]
-    Unsteady(String),
+    Unstable(String),
     /// A write found another file instead of the expected one and could not restore its name, so it stays under
     /// another.
     #[error(
         "another program replaced `{path}` at the same time. Its version was saved as `{kept}` in the same directory."
     )]
-    Kept {
+    MovedAside {
         /// The path as the caller wrote it.
         path: String,
         /// Name under which the other program's version was saved.
@@ -139,7 +139,7 @@ pub enum FileError {
 impl FileError {
     /// Returns true if the same operation may succeed later without changes.
     pub const fn is_retryable(&self) -> bool {
-        matches!(self, Self::Unsteady(_) | Self::Kept { .. })
+        matches!(self, Self::Unstable(_) | Self::MovedAside { .. })
     }
 
     /// Translates the kernel's error for a path. Callers handle `ENOENT` and `EXDEV`, because they know more.
@@ -152,9 +152,9 @@ impl FileError {
             Errno::ISDIR => Self::IsDirectory(path),
             Errno::LOOP => Self::Links(path),
             Errno::EXIST => Self::Exists(path),
-            Errno::AGAIN => Self::Unsteady(path),
+            Errno::AGAIN => Self::Unstable(path),
             Errno::NXIO => Self::Special { path, kind: "socket or pipe without a process at the other end" },
-            Errno::NAMETOOLONG => Self::Malformed { path: shortened(&path), reason: "it is too long" },
+            Errno::NAMETOOLONG => Self::Malformed { path: shorten(&path), reason: "it is too long" },
             Errno::ROFS => Self::ReadOnly(path),
             errno => Self::System { path, reason: reason(errno), code: errno.raw_os_error() },
         }
@@ -171,7 +171,7 @@ fn reason(errno: Errno) -> String {
 }
 
 /// The first 80 characters of a path, for messages.
-pub(super) fn shortened(path: &str) -> String {
+pub(super) fn shorten(path: &str) -> String {
     match path.char_indices().nth(80) {
         None => path.to_owned(),
         Some((end, _)) => format!("{}…", path.get(..end).unwrap_or_default()),

@@ -26,7 +26,7 @@ pub(super) struct Judge(Option<Arc<dyn FileAccessCheck>>);
 pub(super) struct DirectoryCheck(Option<(Judge, PathBuf)>);
 
 impl Judge {
-    pub(super) fn by(judge: Arc<dyn FileAccessCheck>) -> Self {
+    pub(super) fn new(judge: Arc<dyn FileAccessCheck>) -> Self {
         Self(Some(judge))
     }
 
@@ -35,7 +35,7 @@ impl Judge {
         if self.0.is_none() {
             return Ok(());
         }
-        let real = real_path(handle).ok_or_else(|| FileError::Unsteady(named.to_owned()))?;
+        let real = real_path(handle).ok_or_else(|| FileError::Unstable(named.to_owned()))?;
         self.path(named, &real, used)
     }
 
@@ -50,7 +50,7 @@ impl Judge {
         if self.0.is_none() {
             return Ok(());
         }
-        let real = real_path(directory).ok_or_else(|| FileError::Unsteady(named.to_owned()))?;
+        let real = real_path(directory).ok_or_else(|| FileError::Unstable(named.to_owned()))?;
         self.path(named, &real.join(name), used)
     }
 
@@ -61,7 +61,7 @@ impl Judge {
         directory: &OwnedFd,
     ) -> Result<DirectoryCheck, FileError> {
         let Some(judge) = &self.0 else { return Ok(DirectoryCheck(None)) };
-        let real = real_path(directory).ok_or_else(|| FileError::Unsteady(named.to_owned()))?;
+        let real = real_path(directory).ok_or_else(|| FileError::Unstable(named.to_owned()))?;
         if judge.reads_everything_in(&real) {
             return Ok(DirectoryCheck(None));
         }

@@ -54,7 +54,7 @@ impl FileVersion {
     }
 
     /// For a file of which only a part was read.
-    pub const fn in_part(stamp: Stamp) -> Self {
+    pub const fn partly_read(stamp: Stamp) -> Self {
         Self { stamp, hash: None }
     }
 }
@@ -83,7 +83,7 @@ impl FileMemory {
     }
 
     /// Compares the current state of a file with the state that was read.
-    pub fn standing(&self, path: &str, stamp: &Stamp) -> ReadState {
+    pub fn read_state(&self, path: &str, stamp: &Stamp) -> ReadState {
         let state = self.lock();
         let known = state.files.get(&stamp.id()).or_else(|| state.paths.get(path)).map(|(_, known)| known);
         match known {

@@ -48,7 +48,7 @@ pub use read::{FileContent, LineRange};
 pub use stamp::{FileId, Stamp};
 pub use workspace::{Access, Root, Sync, Workspace};
 pub(crate) use write::PLAIN_MODE;
-pub use write::{Expected, WriteResult};
+pub use write::{WriteCondition, WriteResult};
 
 #[cfg(test)]
 mod tests;

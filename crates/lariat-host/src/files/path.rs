@@ -6,7 +6,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::error::{FileError, shortened};
+use super::error::{FileError, shorten};
 use super::workspace::Root;
 
 /// A root and a path relative to it, not resolved yet.
@@ -22,19 +22,19 @@ pub(super) fn map(roots: &[Root], text: &str) -> Result<MappedPath, FileError> {
         return Err(FileError::Malformed { path: String::new(), reason: "it is empty" });
     }
     if text.contains('\0') {
-        let path = shortened(&text.replace('\0', "\u{fffd}"));
+        let path = shorten(&text.replace('\0', "\u{fffd}"));
         return Err(FileError::Malformed { path, reason: "it has a NUL character" });
     }
     if text == "~" || text.starts_with("~/") {
         let reason = "`~` is not expanded; write the path relative to the workspace";
-        return Err(FileError::Malformed { path: shortened(text), reason });
+        return Err(FileError::Malformed { path: shorten(text), reason });
     }
     let path = Path::new(text);
     if path.is_relative() {
         return Ok(MappedPath { root: 0, relative: path.to_owned() });
     }
     map_absolute(roots, path)
-        .ok_or_else(|| FileError::Outside { path: shortened(text), roots: root_names(roots) })
+        .ok_or_else(|| FileError::Outside { path: shorten(text), roots: root_names(roots) })
 }
 
 /// Maps an absolute path as it is, otherwise without its `.` and `..`. Removing them ignores links, which is harmless,

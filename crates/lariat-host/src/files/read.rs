@@ -136,7 +136,7 @@ pub(super) fn must_be_regular(path: &str, stat: &Stat) -> Result<(), FileError> 
     let kind = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => return Ok(()),
         FileType::Directory => return Err(FileError::IsDirectory(path.to_owned())),
-        FileType::Symlink => return Err(FileError::Unsteady(path.to_owned())),
+        FileType::Symlink => return Err(FileError::Unstable(path.to_owned())),
         FileType::Fifo => "named pipe",
         FileType::Socket => "socket",
         FileType::CharacterDevice => "character device",

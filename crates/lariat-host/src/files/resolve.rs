@@ -18,7 +18,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, fstatfs, openat2, statat};
 use rustix::io::Errno;
 
-use super::error::{FileError, shortened};
+use super::error::{FileError, shorten};
 use super::path::{MappedPath, map, map_absolute, root_names};
 use super::stamp::FileId;
 use super::workspace::{Access, Root, Workspace};
@@ -81,7 +81,7 @@ impl Workspace {
                 Err(errno) => return Err(self.explain(path, &mapped, errno)),
             }
         }
-        Err(FileError::Unsteady(path.to_owned()))
+        Err(FileError::Unstable(path.to_owned()))
     }
 
     /// Resolves a path to an open directory and a name in it. The name need not exist.
@@ -125,7 +125,7 @@ impl Workspace {
                 Err(errno) => return Err(FileError::of(path, errno)),
             }
         }
-        Err(FileError::Unsteady(path.to_owned()))
+        Err(FileError::Unstable(path.to_owned()))
     }
 
     /// Like [`resolve`](Self::resolve), for changing the entry, if the tool call may do so.
@@ -216,14 +216,14 @@ impl Workspace {
                     continue;
                 }
                 // Above a root: the rest of the path may lead back beneath one.
-                let root = roots.get(walk.root).ok_or_else(|| self.outside(path))?;
-                let mut target = root.path().parent().ok_or_else(|| self.outside(path))?.to_owned();
+                let root = roots.get(walk.root).ok_or_else(|| self.outside_error(path))?;
+                let mut target = root.path().parent().ok_or_else(|| self.outside_error(path))?.to_owned();
                 target.extend(walk.remaining.iter());
                 links += 1;
                 walk = self.continue_at(path, &target, links)?;
                 continue;
             }
-            let root = roots.get(walk.root).ok_or_else(|| self.outside(path))?;
+            let root = roots.get(walk.root).ok_or_else(|| self.outside_error(path))?;
             let here = walk
                 .handles
                 .last()
@@ -267,17 +267,17 @@ impl Workspace {
         if links > MAX_LINKS {
             return Err(FileError::Links(path.to_owned()));
         }
-        map_absolute(self.roots(), target).map(Walk::new).ok_or_else(|| self.outside(path))
+        map_absolute(self.roots(), target).map(Walk::new).ok_or_else(|| self.outside_error(path))
     }
 
-    pub(super) fn outside(&self, path: &str) -> FileError {
-        FileError::Outside { path: shortened(path), roots: root_names(self.roots()) }
+    pub(super) fn outside_error(&self, path: &str) -> FileError {
+        FileError::Outside { path: shorten(path), roots: root_names(self.roots()) }
     }
 
     /// Translates the kernel's error for a path; if the path does not exist, adds a hint with the nearest name.
     pub(super) fn explain(&self, path: &str, mapped: &MappedPath, errno: Errno) -> FileError {
         match errno {
-            Errno::XDEV => self.outside(path),
+            Errno::XDEV => self.outside_error(path),
             Errno::NOENT => {
                 let hint = if self.hints { self.hint(mapped) } else { String::new() };
                 FileError::NotFound { path: path.to_owned(), hint }

@@ -112,7 +112,7 @@ impl Text {
     /// line, otherwise of the line before. The ranges refer to [`as_str`](Self::as_str), must be in order and must not
     /// overlap; ranges that violate this are skipped.
     #[must_use]
-    pub fn replaced(&self, changes: &[(Range<usize>, &str)]) -> Self {
+    pub fn replace_ranges(&self, changes: &[(Range<usize>, &str)]) -> Self {
         let mut text = String::with_capacity(self.text.len());
         let mut kept = Vec::new();
         let old = match &self.ends {
@@ -151,7 +151,7 @@ impl Text {
     /// Returns other text in the same encoding and with the same line endings; but if `text` has `\r\n`, keeps its
     /// endings.
     #[must_use]
-    pub fn rewritten(&self, text: &str) -> Self {
+    pub fn with_text(&self, text: &str) -> Self {
         if text.contains("\r\n") {
             return Self { encoding: self.encoding, ..Self::new(text) };
         }

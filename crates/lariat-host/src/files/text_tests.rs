@@ -42,24 +42,24 @@ fn rejects_binary_content() {
 fn keeps_mixed_line_endings_per_line() {
     let text = decoded(b"a\r\nb\nc\r\nd\n");
     assert_eq!(text.as_str(), "a\nb\nc\nd\n");
-    let changed = text.replaced(&[(2..3, "B\nB2"), (6..7, "")]);
+    let changed = text.replace_ranges(&[(2..3, "B\nB2"), (6..7, "")]);
     assert_eq!(changed.encode().unwrap(), b"a\r\nB\r\nB2\nc\r\n\n");
-    let joined = text.replaced(&[(1..2, "-")]);
+    let joined = text.replace_ranges(&[(1..2, "-")]);
     assert_eq!(joined.encode().unwrap(), b"a-b\nc\r\nd\n");
 }
 
 #[test]
 fn new_lines_in_a_crlf_file_end_in_crlf() {
     let text = decoded(b"a\r\nb");
-    assert_eq!(text.replaced(&[(2..3, "x\ny\r\nz")]).encode().unwrap(), b"a\r\nx\r\ny\r\nz");
-    assert_eq!(text.rewritten("p\nq\n").encode().unwrap(), b"p\r\nq\r\n");
-    assert_eq!(decoded(b"a\n").rewritten("p\r\nq\n").encode().unwrap(), b"p\r\nq\n");
+    assert_eq!(text.replace_ranges(&[(2..3, "x\ny\r\nz")]).encode().unwrap(), b"a\r\nx\r\ny\r\nz");
+    assert_eq!(text.with_text("p\nq\n").encode().unwrap(), b"p\r\nq\r\n");
+    assert_eq!(decoded(b"a\n").with_text("p\r\nq\n").encode().unwrap(), b"p\r\nq\n");
 }
 
 #[test]
 fn encode_reports_the_unencodable_character() {
     let text = decoded(b"\xFC\n");
-    assert_eq!(text.replaced(&[(0..2, "→")]).encode(), Err('→'));
+    assert_eq!(text.replace_ranges(&[(0..2, "→")]).encode(), Err('→'));
 }
 
 proptest! {
@@ -77,7 +77,7 @@ proptest! {
         let text = decoded(whole.as_bytes());
         let start: usize = lines.iter().take(at).map(|(line, _)| line.len() + 1).sum();
         let end = start + lines[at].0.len();
-        let changed = String::from_utf8(text.replaced(&[(start..end, &new)]).encode().unwrap()).unwrap();
+        let changed = String::from_utf8(text.replace_ranges(&[(start..end, &new)]).encode().unwrap()).unwrap();
         let before: String = lines.iter().take(at).map(|(line, crlf)| format!("{line}{}", if *crlf { "\r\n" } else { "\n" })).collect();
         let after: String = lines.iter().skip(at + 1).map(|(line, crlf)| format!("{line}{}", if *crlf { "\r\n" } else { "\n" })).collect();
         prop_assert!(changed.starts_with(&before), "{:?} {:?}", changed, before);

@@ -108,8 +108,8 @@ impl Workspace {
     /// Restricts the workspace to what one tool call may use: after every open, the judge checks the real path of the
     /// handle and may deny access. See [`FileAccessCheck`].
     #[must_use]
-    pub fn judged_by(mut self, judge: Arc<dyn FileAccessCheck>) -> Self {
-        self.judge = Judge::by(judge);
+    pub fn with_access_check(mut self, judge: Arc<dyn FileAccessCheck>) -> Self {
+        self.judge = Judge::new(judge);
         self
     }
 

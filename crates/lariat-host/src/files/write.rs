@@ -32,7 +32,7 @@ use super::workspace::{Sync, Workspace};
 /// What must exist at the path for a write to happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Expected {
+pub enum WriteCondition {
     /// The path must not exist.
     Absent,
     /// The file must still have this state.
@@ -53,11 +53,16 @@ impl Workspace {
     ///
     /// # Errors
     /// If the existing file is not the expected one or not a regular file; then nothing was changed.
-    pub fn write(&self, path: &str, bytes: &[u8], expected: &Expected) -> Result<WriteResult, FileError> {
+    pub fn write(
+        &self,
+        path: &str,
+        bytes: &[u8],
+        expected: &WriteCondition,
+    ) -> Result<WriteResult, FileError> {
         let refused = |errno| FileError::of(path, errno);
         let missing = match expected {
-            Expected::Unchanged(_) => MissingDirectories::Refuse,
-            Expected::Absent | Expected::Any => MissingDirectories::Create,
+            WriteCondition::Unchanged(_) => MissingDirectories::Refuse,
+            WriteCondition::Absent | WriteCondition::Any => MissingDirectories::Create,
         };
         let place = self.resolve_for_change(path, missing, LinkHandling::Follow, FileUse::Write)?;
         let old = match statat(&place.directory, &place.name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -69,12 +74,12 @@ impl Workspace {
             must_be_regular(path, old)?;
         }
         let change = match (expected, &old) {
-            (Expected::Absent, Some(_)) => return Err(FileError::Exists(path.to_owned())),
-            (Expected::Unchanged(_), None) => return Err(FileError::Changed(path.to_owned())),
-            (Expected::Unchanged(known), Some(old)) => {
+            (WriteCondition::Absent, Some(_)) => return Err(FileError::Exists(path.to_owned())),
+            (WriteCondition::Unchanged(_), None) => return Err(FileError::Changed(path.to_owned())),
+            (WriteCondition::Unchanged(known), Some(old)) => {
                 Placement::Exchange(self.refresh_known(path, &place, old, known)?)
             }
-            (Expected::Any, Some(_)) => Placement::Replace,
+            (WriteCondition::Any, Some(_)) => Placement::Replace,
             (_, None) => Placement::Add,
         };
         let mut temporary = Temporary::create(&place, old.as_ref()).map_err(refused)?;
@@ -283,7 +288,7 @@ impl<'a> Temporary<'a> {
             self.name = Some(name);
             return Err(FileError::Changed(path.to_owned()));
         }
-        Err(FileError::Kept { path: path.to_owned(), kept: name.to_string_lossy().into_owned() })
+        Err(FileError::MovedAside { path: path.to_owned(), kept: name.to_string_lossy().into_owned() })
     }
 
     fn is_expected(&self, name: &OsStr, known: &FileVersion) -> bool {

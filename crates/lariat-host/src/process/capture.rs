@@ -44,15 +44,15 @@ pub struct CapturedOutput {
 
 impl CapturedOutput {
     /// Number of bytes between head and tail that were dropped from memory.
-    pub fn missing(&self) -> u64 {
+    pub fn missing_bytes(&self) -> u64 {
         self.total - (self.head.len() + self.tail.len()) as u64
     }
 
     /// Head and tail as one text, with a note where bytes are missing.
     pub fn text(&self) -> String {
         let mut text = String::from_utf8_lossy(&self.head).into_owned();
-        if self.missing() > 0 {
-            text.push_str(&format!("\n[… {} bytes not shown …]\n", self.missing()));
+        if self.missing_bytes() > 0 {
+            text.push_str(&format!("\n[… {} bytes not shown …]\n", self.missing_bytes()));
         }
         text.push_str(&String::from_utf8_lossy(&self.tail));
         text
@@ -118,7 +118,7 @@ impl Capture {
         (bytes, gap)
     }
 
-    pub(super) fn captured(&self) -> CapturedOutput {
+    pub(super) fn output(&self) -> CapturedOutput {
         let tail = self.tail.len().saturating_sub(self.limits.tail);
         let (spill, spilled) = match &self.spill {
             Spill::File(_, bytes) => (self.limits.spill.clone(), *bytes),

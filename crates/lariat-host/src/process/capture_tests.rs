@@ -30,9 +30,9 @@ fn short_output_is_complete_and_not_on_disk() {
     let spill = SpillPath::new("fits");
     let mut capture = Capture::new(limits(Some(spill.0.clone())));
     bytes(30).chunks(7).for_each(|chunk| capture.take(chunk));
-    let captured = capture.captured();
+    let captured = capture.output();
     assert_eq!([captured.head.clone(), captured.tail.clone()].concat(), bytes(30));
-    assert_eq!((captured.missing(), captured.spill.clone()), (0, None));
+    assert_eq!((captured.missing_bytes(), captured.spill.clone()), (0, None));
     assert!(!spill.0.exists());
 }
 
@@ -43,10 +43,10 @@ fn keeps_both_ends_and_spills_all_output_to_the_file() {
         let mut capture = Capture::new(limits(Some(spill.0.clone())));
         let all = bytes(500);
         all.chunks(chunk).for_each(|chunk| capture.take(chunk));
-        let captured = capture.captured();
+        let captured = capture.output();
         assert_eq!(captured.head, all[..10]);
         assert_eq!(captured.tail, all[480..]);
-        assert_eq!((captured.total, captured.missing(), captured.spilled), (500, 470, 500));
+        assert_eq!((captured.total, captured.missing_bytes(), captured.spilled), (500, 470, 500));
         assert_eq!(std::fs::read(&spill.0).unwrap(), all, "chunks of {chunk}");
         assert!(captured.text().contains("[… 470 bytes not shown …]"));
     }
@@ -57,7 +57,7 @@ fn spill_file_stops_growing_at_its_limit() {
     let spill = SpillPath::new("limit");
     let mut capture = Capture::new(limits(Some(spill.0.clone())));
     (0..100).for_each(|_| capture.take(&bytes(50)));
-    assert_eq!((capture.captured().total, capture.captured().spilled), (5000, 1000));
+    assert_eq!((capture.output().total, capture.output().spilled), (5000, 1000));
     assert_eq!(std::fs::metadata(&spill.0).unwrap().len(), 1000);
     assert!(capture.tail.len() <= 2 * 20 + 50);
 }
@@ -68,7 +68,7 @@ fn never_overwrites_an_existing_spill_file() {
     std::fs::write(&spill.0, "mine").unwrap();
     let mut capture = Capture::new(limits(Some(spill.0.clone())));
     capture.take(&bytes(500));
-    assert_eq!(capture.captured().spill, None);
+    assert_eq!(capture.output().spill, None);
     assert_eq!(std::fs::read(&spill.0).unwrap(), b"mine");
 }
 

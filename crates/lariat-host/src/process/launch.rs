@@ -204,7 +204,9 @@ const INHERITED: &[&str] = &[
 
 impl Environment {
     /// Keeps those variables that programs may inherit.
-    pub fn inherited<N: Into<OsString>, V: Into<OsString>>(all: impl IntoIterator<Item = (N, V)>) -> Self {
+    pub fn from_inherited<N: Into<OsString>, V: Into<OsString>>(
+        all: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
         let variables = all
             .into_iter()
             .map(|(name, value)| (name.into(), value.into()))
@@ -233,14 +235,17 @@ impl Environment {
 
     /// Never starts programs by name from these directories, because an agent can write there.
     #[must_use]
-    pub fn distrusting<P: Into<PathBuf>>(mut self, directories: impl IntoIterator<Item = P>) -> Self {
+    pub fn with_untrusted_directories<P: Into<PathBuf>>(
+        mut self,
+        directories: impl IntoIterator<Item = P>,
+    ) -> Self {
         self.untrusted.extend(directories.into_iter().map(Into::into));
         self
     }
 
     /// Keeps only these variables, and the same untrusted directories.
     #[must_use]
-    pub(crate) fn keeping(&self, names: &[&str]) -> Self {
+    pub(crate) fn retain(&self, names: &[&str]) -> Self {
         let kept = |(name, _): &&(OsString, OsString)| names.iter().any(|kept| name == kept);
         Self {
             variables: self.variables.iter().filter(kept).cloned().collect(),

@@ -46,8 +46,8 @@ pub struct LaunchHelper {
 }
 
 impl LaunchHelper {
-    /// Uses this executable. It must call [`LaunchHelper::serve_if_asked`] before anything else.
-    pub fn own() -> Self {
+    /// Uses this executable. It must call [`LaunchHelper::serve_if_requested`] before anything else.
+    pub fn current_executable() -> Self {
         Self::new("/proc/self/exe", [] as [&str; 0])
     }
 
@@ -61,7 +61,7 @@ impl LaunchHelper {
     }
 
     /// Runs as a launch helper and exits, if this process was started as one; otherwise returns.
-    pub fn serve_if_asked() {
+    pub fn serve_if_requested() {
         if std::env::args_os().next().is_some_and(|name| name == NAME) {
             Self::serve()
         }

@@ -12,7 +12,7 @@ fn inherits_paths_but_no_keys() {
         ("LD_PRELOAD", "/tmp/evil.so"),
         ("BASH_ENV", "/tmp/evil.sh"),
     ];
-    let environment = Environment::inherited(all);
+    let environment = Environment::from_inherited(all);
     let names: Vec<_> = environment.iter().map(|(name, _)| name.to_str().unwrap().to_owned()).collect();
     assert_eq!(names, ["PATH", "LC_ALL"]);
 }
@@ -57,7 +57,7 @@ fn skips_programs_in_directories_the_agent_can_write() {
     let path = |places: &[&str]| {
         let places = places.iter().map(|place| base.join(place).display().to_string());
         let environment = Environment::default().with("PATH", places.collect::<Vec<_>>().join(":"));
-        environment.distrusting([base.join("ws")])
+        environment.with_untrusted_directories([base.join("ws")])
     };
     let git = OsStr::new("git");
     for place in ["ws/.venv/bin", "open", "writable", "linked", "links"] {

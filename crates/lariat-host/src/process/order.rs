@@ -67,7 +67,7 @@ impl LaunchOrder {
             if let Some(wrapper) = confinement.wrapper {
                 arguments = wrapper.arguments;
                 arguments.push(std::mem::replace(&mut program, wrapper.program.into_os_string()));
-                variables.retain(|(name, _)| !crate::sandbox::steers_loader(name));
+                variables.retain(|(name, _)| !crate::sandbox::is_loader_variable(name));
                 context.wrapped = true;
             }
             variables.extend(confinement.variables);

@@ -67,7 +67,7 @@ impl Exit {
 #[non_exhaustive]
 pub enum End {
     /// It ended by itself.
-    ByItself,
+    Exited,
     /// It exceeded its time limit.
     TimedOut,
     /// The tool call that started it was cancelled.
@@ -136,7 +136,7 @@ impl ProcessShared {
     pub(super) fn request_end(&self, reason: End) {
         if self.exit.borrow().is_none() {
             let mut end = lock(&self.end);
-            if *end == End::ByItself {
+            if *end == End::Exited {
                 *end = reason;
             }
         }
@@ -201,8 +201,8 @@ impl Process {
         ProcessResult {
             exit,
             end: *lock(&self.shared.end),
-            output: lock(&self.shared.output).captured(),
-            errors: lock(&self.shared.errors).captured(),
+            output: lock(&self.shared.output).output(),
+            errors: lock(&self.shared.errors).output(),
             elapsed,
             denials: lock(&self.shared.denials).clone(),
         }

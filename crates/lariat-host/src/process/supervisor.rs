@@ -336,7 +336,7 @@ async fn launch_process(
                 .map_err(failed)?,
         ),
         denials: Mutex::default(),
-        end: Mutex::new(End::ByItself),
+        end: Mutex::new(End::Exited),
         exit: watch::Sender::new(None),
     });
     let mut state = LaunchState::new(&shared, guard.as_ref().map(|guard| guard.judge.clone()));
@@ -405,12 +405,12 @@ async fn await_wrapped_start(
     let owned = EndOnDrop(&process);
     let finished = tokio::select! {
         biased;
-        () = judge.started() => None,
+        () = judge.wait_for_start() => None,
         finished = process.wait() => Some(finished),
     };
     std::mem::forget(owned);
     match finished {
-        Some(finished) if finished.end == End::ByItself && !judge.has_started() => {
+        Some(finished) if finished.end == End::Exited && !judge.has_started() => {
             let words = if finished.errors.total > 0 { finished.errors } else { finished.output };
             Err(ProcessError::Sandbox(io::Error::other(words.text().trim().to_owned())))
         }

@@ -109,7 +109,7 @@ impl Sandbox {
         directory: &Path,
         variables: impl Iterator<Item = (&'a OsStr, &'a OsStr)>,
     ) -> io::Result<Confinement> {
-        let mut policy = self.existing()?;
+        let mut policy = self.resolved_policy()?;
         let judged = Arc::new(policy.clone());
         let creation = if self.backend == Backend::Landlock {
             CreationRules::of(&policy)
@@ -167,7 +167,7 @@ impl Sandbox {
     }
 
     /// Returns the policy with links resolved as of now, because mounts cover the target of a link.
-    fn existing(&self) -> io::Result<Policy> {
+    fn resolved_policy(&self) -> io::Result<Policy> {
         let mut policy = (*self.policy).clone();
         for root in &mut policy.writable {
             *root = root.canonicalize()?;
@@ -279,7 +279,7 @@ fn proxy_variables(network: &Network) -> Vec<(OsString, OsString)> {
 
 /// Variables that control the dynamic loader and the C library. They are passed to the command, not to bubblewrap,
 /// because anything bubblewrap loads runs before the sandbox exists.
-pub(crate) fn steers_loader(name: &OsStr) -> bool {
+pub(crate) fn is_loader_variable(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     let starts: [&[u8]; 6] = [b"LD_", b"GLIBC_", b"GCONV_", b"MALLOC_", b"LOCPATH", b"NLSPATH"];
     starts.iter().any(|start| name.starts_with(start))
@@ -298,7 +298,7 @@ fn bubblewrap<'a>(
         say(&[&flag]);
     }
     say(&[&"--cap-drop", &"ALL"]);
-    for (name, value) in variables.filter(|(name, _)| steers_loader(name)) {
+    for (name, value) in variables.filter(|(name, _)| is_loader_variable(name)) {
         say(&[&"--setenv", &name, &value]);
     }
     match &policy.readable {

@@ -47,7 +47,7 @@ impl Denial {
     }
 
     /// What was blocked, and the opening that would have allowed it.
-    pub fn blocked(&self) -> BlockedAction {
+    pub fn blocked_action(&self) -> BlockedAction {
         let (by, opening) = match &self.rule {
             Rule::NotWritable => {
                 let folder = self.path.as_deref().and_then(Path::parent).and_then(Path::to_str);

@@ -58,7 +58,7 @@ impl SyscallJudge {
     }
 
     /// Waits until the command itself starts.
-    pub(crate) async fn started(&self) {
+    pub(crate) async fn wait_for_start(&self) {
         let _ = self.starts.subscribe().wait_for(|starts| *starts == 0).await;
     }
 

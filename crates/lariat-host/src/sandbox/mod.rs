@@ -29,7 +29,7 @@ pub mod seatbelt;
 mod view;
 
 pub use backend::{Backend, Sandbox};
-pub(crate) use backend::{Confinement, ConfinementGuard, steers_loader};
+pub(crate) use backend::{Confinement, ConfinementGuard, is_loader_variable};
 pub use denial::{Denial, Rule};
 pub(crate) use judge::SyscallJudge;
 pub use machine::{is_writable, machine_memory};

@@ -17,7 +17,7 @@ const OBEYED: &[&str] =
 
 impl Sandbox {
     /// Returns the sandbox with these openings, for a command in a workspace; `None` if it runs unsandboxed.
-    pub fn opened(&self, openings: &[SandboxOpening], workspace: &Path) -> Option<Self> {
+    pub fn with_openings(&self, openings: &[SandboxOpening], workspace: &Path) -> Option<Self> {
         let mut policy = self.policy().clone();
         for opening in openings {
             match opening {

@@ -20,9 +20,9 @@ impl TempDirectory {
         folder
     }
 
-    fn opened(&self, workspace: &Path, openings: &[SandboxOpening]) -> Option<Policy> {
+    fn with_openings(&self, workspace: &Path, openings: &[SandboxOpening]) -> Option<Policy> {
         let sandbox = Sandbox::new(Policy::workspace(workspace, None), Backend::Landlock);
-        sandbox.opened(openings, workspace).map(|sandbox| sandbox.policy().clone())
+        sandbox.with_openings(openings, workspace).map(|sandbox| sandbox.policy().clone())
     }
 }
 
@@ -36,7 +36,7 @@ impl Drop for TempDirectory {
 fn git_opening_keeps_files_protected_that_git_obeys() {
     let folder = TempDirectory::new("plain");
     let git = folder.repository(".git");
-    let policy = folder.opened(&folder.0, &[SandboxOpening::Git]).unwrap();
+    let policy = folder.with_openings(&folder.0, &[SandboxOpening::Git]).unwrap();
     assert!(policy.writable.contains(&git) && !policy.protected.contains(&git));
     for name in ["config", "hooks", "commondir", "info/attributes", "modules"] {
         assert!(policy.protected.contains(&git.join(name)), "{name}");
@@ -50,7 +50,7 @@ fn git_file_to_an_unrelated_repository_opens_nothing() {
     let other = folder.repository("other");
     std::fs::create_dir(folder.0.join("work")).unwrap();
     std::fs::write(folder.0.join("work/.git"), format!("gitdir: {}\n", other.display())).unwrap();
-    let policy = folder.opened(&folder.0.join("work"), &[SandboxOpening::Git]).unwrap();
+    let policy = folder.with_openings(&folder.0.join("work"), &[SandboxOpening::Git]).unwrap();
     assert!(!policy.writable.contains(&other));
 }
 
@@ -66,7 +66,7 @@ fn linked_work_tree_opens_its_own_and_the_shared_directory() {
     std::fs::write(work.join(".git"), format!("gitdir: {}\n", own.display())).unwrap();
     std::fs::write(own.join("gitdir"), format!("{}\n", work.join(".git").display())).unwrap();
     std::fs::write(own.join("commondir"), "../..\n").unwrap();
-    let policy = folder.opened(&work, &[SandboxOpening::Git]).unwrap();
+    let policy = folder.with_openings(&work, &[SandboxOpening::Git]).unwrap();
     assert!(policy.writable.contains(&own) && policy.writable.contains(&shared));
     assert!(policy.protected.contains(&other) && policy.protected.contains(&shared.join("hooks")));
 }
@@ -74,9 +74,12 @@ fn linked_work_tree_opens_its_own_and_the_shared_directory() {
 #[test]
 fn outside_opening_removes_the_sandbox_and_network_opening_enables_the_network() {
     let folder = TempDirectory::new("other");
-    assert_eq!(folder.opened(&folder.0, &[SandboxOpening::Network, SandboxOpening::Outside]), None);
-    assert_eq!(folder.opened(&folder.0, &[SandboxOpening::Network]).unwrap().network, Network::On);
-    assert_eq!(folder.opened(&folder.0, &[SandboxOpening::Git]).unwrap().network, Network::Off);
+    assert_eq!(folder.with_openings(&folder.0, &[SandboxOpening::Network, SandboxOpening::Outside]), None);
+    assert_eq!(folder.with_openings(&folder.0, &[SandboxOpening::Network]).unwrap().network, Network::On);
+    assert_eq!(folder.with_openings(&folder.0, &[SandboxOpening::Git]).unwrap().network, Network::Off);
     let missing = SandboxOpening::Write("/nowhere/at/all".to_owned());
-    assert_eq!(folder.opened(&folder.0, &[missing]).unwrap().writable, std::slice::from_ref(&folder.0));
+    assert_eq!(
+        folder.with_openings(&folder.0, &[missing]).unwrap().writable,
+        std::slice::from_ref(&folder.0)
+    );
 }

@@ -14,13 +14,13 @@ pub fn profile(policy: &Policy, proxy: Option<u16>) -> String {
          (allow mach-lookup)\n(allow file-read*)\n(allow file-write* (subpath \"/dev\"))\n",
     );
     for path in policy.writable.iter().chain(&policy.temporary) {
-        let _ = writeln!(profile, "(allow file-write* (subpath {}))", quoted(path));
+        let _ = writeln!(profile, "(allow file-write* (subpath {}))", quote(path));
     }
     for path in &policy.protected {
-        let _ = writeln!(profile, "(deny file-write* (subpath {}))", quoted(path));
+        let _ = writeln!(profile, "(deny file-write* (subpath {}))", quote(path));
     }
     for path in &policy.hidden {
-        let _ = writeln!(profile, "(deny file-read* file-write* (subpath {}))", quoted(path));
+        let _ = writeln!(profile, "(deny file-read* file-write* (subpath {}))", quote(path));
     }
     match (&policy.network, proxy) {
         (Network::On, _) => profile.push_str("(allow network*)\n"),
@@ -35,7 +35,7 @@ pub fn profile(policy: &Policy, proxy: Option<u16>) -> String {
     profile
 }
 
-fn quoted(path: &Path) -> String {
+fn quote(path: &Path) -> String {
     let text = path.to_string_lossy();
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -39,7 +39,7 @@ pub(super) fn steps(policy: &Policy, kept: &[PathBuf]) -> io::Result<Vec<Step>> 
     if let Some(listed) = listed {
         view.show_only(listed, &roots, policy.temporary.is_none())?;
     }
-    view.fresh(FileSystem::Memory, "/dev", "mode=755,size=64k,nr_inodes=256")?;
+    view.mount_new(FileSystem::Memory, "/dev", "mode=755,size=64k,nr_inodes=256")?;
     for (slot, path) in devices {
         view.steps.push(Step::File(text(&path)?));
         view.put(slot, &path)?;
@@ -47,8 +47,8 @@ pub(super) fn steps(policy: &Policy, kept: &[PathBuf]) -> io::Result<Vec<Step>> 
     for name in ["pts", "shm"] {
         view.steps.push(Step::Directory(text(&Path::new("/dev").join(name))?));
     }
-    view.fresh(FileSystem::Terminals, "/dev/pts", "newinstance,ptmxmode=0666,mode=620")?;
-    view.fresh(FileSystem::Memory, "/dev/shm", "mode=1777")?;
+    view.mount_new(FileSystem::Terminals, "/dev/pts", "newinstance,ptmxmode=0666,mode=620")?;
+    view.mount_new(FileSystem::Memory, "/dev/shm", "mode=1777")?;
     for (name, target) in [
         ("ptmx", "pts/ptmx"),
         ("fd", "/proc/self/fd"),
@@ -58,7 +58,7 @@ pub(super) fn steps(policy: &Policy, kept: &[PathBuf]) -> io::Result<Vec<Step>> 
     ] {
         view.steps.push(Step::Link(text(&Path::new("/dev").join(name))?, text(Path::new(target))?));
     }
-    view.fresh(FileSystem::Processes, "/proc", "")?;
+    view.mount_new(FileSystem::Processes, "/proc", "")?;
     // Some files there, such as `core_pattern`, are writable for root's user id even inside the sandbox.
     view.steps.push(Step::ReadOnly(text(Path::new("/proc"))?));
     if let Some(slot) = temporary {
@@ -123,7 +123,7 @@ impl ViewPlan {
         Ok(())
     }
 
-    fn fresh(&mut self, kind: FileSystem, path: &str, options: &str) -> io::Result<()> {
+    fn mount_new(&mut self, kind: FileSystem, path: &str, options: &str) -> io::Result<()> {
         self.steps.push(Step::Fresh(kind, text(Path::new(path))?, text(Path::new(options))?));
         Ok(())
     }

@@ -234,10 +234,10 @@ impl Plan {
             .map_or(0, |steps| steps.len());
         let mut slots: Vec<Option<OwnedFd>> = std::iter::repeat_with(|| None).take(slots).collect();
         // SAFETY: the closure runs in the child and uses only prepared data, system calls and `fork`.
-        unsafe { command.pre_exec(move || self.carry_out(&held, &mut slots)) };
+        unsafe { command.pre_exec(move || self.apply(&held, &mut slots)) };
     }
 
-    fn carry_out(&self, held: &HeldDescriptors, slots: &mut [Option<OwnedFd>]) -> io::Result<()> {
+    fn apply(&self, held: &HeldDescriptors, slots: &mut [Option<OwnedFd>]) -> io::Result<()> {
         held.report(Stage::Begin, held.begin())?;
         let Some(restrictions) = &self.restrictions else {
             held.report(Stage::Supervisor, held.fork_supervisor(SignalScope::Descendants, &[]))?;
@@ -416,28 +416,30 @@ fn perform_step(step: &Step, slots: &mut [Option<OwnedFd>]) -> io::Result<()> {
             let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
             rustix::mount::move_mount(&tree, c"", CWD, path.as_c_str(), flags)?;
         }
-        Step::ReadOnly(path) => raw::restrict_mounts(path, Devices::Kept)?,
+        Step::ReadOnly(path) => raw::restrict_mounts(path, Devices::Allowed)?,
         Step::ReadOnlyWithoutDevices(path) => raw::restrict_mounts(path, Devices::Refused)?,
         Step::Fresh(kind, path, options) => {
             let name = kind.name();
             rustix::mount::mount(name, path.as_c_str(), name, kind.flags(), Some(options.as_c_str()))?;
         }
         Step::Directory(path) => {
-            existing(rustix::fs::mkdirat(CWD, path.as_c_str(), Mode::from_raw_mode(0o755)))?;
+            ignore_existing(rustix::fs::mkdirat(CWD, path.as_c_str(), Mode::from_raw_mode(0o755)))?;
         }
         Step::File(path) => {
             use rustix::fs::OFlags;
             let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-            existing(rustix::fs::openat(CWD, path.as_c_str(), flags, Mode::from_raw_mode(0o644)).map(drop))?;
+            ignore_existing(
+                rustix::fs::openat(CWD, path.as_c_str(), flags, Mode::from_raw_mode(0o644)).map(drop),
+            )?;
         }
         Step::Link(from, to) => {
-            existing(rustix::fs::symlinkat(to.as_c_str(), CWD, from.as_c_str()))?;
+            ignore_existing(rustix::fs::symlinkat(to.as_c_str(), CWD, from.as_c_str()))?;
         }
     }
     Ok(())
 }
 
-fn existing(made: rustix::io::Result<()>) -> io::Result<()> {
+fn ignore_existing(made: rustix::io::Result<()>) -> io::Result<()> {
     match made {
         Err(rustix::io::Errno::EXIST) => Ok(()),
         made => made.map_err(io::Error::from),

@@ -138,7 +138,7 @@ fn set_attributes(at: RawFd, path: &CStr, flags: i32, devices: Devices) -> io::R
 /// Whether device files of a mount work.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Devices {
-    Kept,
+    Allowed,
     Refused,
 }
 

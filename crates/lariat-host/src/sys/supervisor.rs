@@ -194,7 +194,7 @@ fn each_descendant(visit: impl Fn(libc::pid_t)) {
     let Ok(table) = Table::read() else { return };
     // SAFETY: takes nothing.
     let own = unsafe { libc::getpid() };
-    for entry in table.below(own) {
+    for entry in table.descendants(own) {
         visit(entry);
     }
 }
@@ -251,21 +251,21 @@ impl Table {
         }
     }
 
-    fn known(&self) -> &[Entry] {
+    fn filled(&self) -> &[Entry] {
         self.entries.get(..self.length).unwrap_or_default()
     }
 
     fn parent(&self, pid: libc::pid_t) -> Option<libc::pid_t> {
-        let place = self.known().binary_search_by_key(&pid, |entry| entry.pid).ok()?;
-        self.known().get(place).map(|entry| entry.parent)
+        let place = self.filled().binary_search_by_key(&pid, |entry| entry.pid).ok()?;
+        self.filled().get(place).map(|entry| entry.parent)
     }
 
     /// Ids of all descendants of a process.
-    fn below(&self, top: libc::pid_t) -> impl Iterator<Item = libc::pid_t> + '_ {
-        self.known().iter().filter(move |entry| self.is_below(entry, top)).map(|entry| entry.pid)
+    fn descendants(&self, top: libc::pid_t) -> impl Iterator<Item = libc::pid_t> + '_ {
+        self.filled().iter().filter(move |entry| self.is_descendant(entry, top)).map(|entry| entry.pid)
     }
 
-    fn is_below(&self, entry: &Entry, top: libc::pid_t) -> bool {
+    fn is_descendant(&self, entry: &Entry, top: libc::pid_t) -> bool {
         let mut parent = entry.parent;
         // Chains are never deeper, because each step is a living process.
         for _ in 0..MAX_ENTRIES {

@@ -68,9 +68,9 @@ impl UndoLimits {
 /// # std::fs::create_dir_all(base.join("ws")).unwrap();
 /// let workspace = Workspace::open(base.join("ws"))?;
 /// let undo = Undo::open(&workspace, base.join("undo"), UndoLimits::default())?;
-/// undo.before("call-1")?;
+/// undo.begin_call("call-1")?;
 /// workspace.write("a.txt", b"new\n", &Expected::Absent)?;
-/// undo.after("call-1")?;
+/// undo.end_call("call-1")?;
 /// let preview = undo.preview("call-1")?;
 /// assert_eq!(preview.items.len(), 1);
 /// undo.rewind(&preview, Conflicts::Keep)?;
@@ -150,15 +150,15 @@ impl Undo {
     ///
     /// # Errors
     /// If the state cannot be saved; then the tool call should not run.
-    pub fn before(&self, call: &str) -> Result<(), UndoError> {
+    pub fn begin_call(&self, call: &str) -> Result<(), UndoError> {
         self.begin(call, None)
     }
 
     /// Records the current state before a tool call that changes only these files.
     ///
     /// # Errors
-    /// The same as those of [`before`](Self::before).
-    pub fn before_paths(&self, call: &str, paths: &[&str]) -> Result<(), UndoError> {
+    /// The same as those of [`begin_call`](Self::begin_call).
+    pub fn begin_call_on_paths(&self, call: &str, paths: &[&str]) -> Result<(), UndoError> {
         self.begin(call, self.plain(paths).as_deref())
     }
 
@@ -176,15 +176,15 @@ impl Undo {
     ///
     /// # Errors
     /// If the changes cannot be saved. Then they are treated as the user's.
-    pub fn after(&self, call: &str) -> Result<(), UndoError> {
+    pub fn end_call(&self, call: &str) -> Result<(), UndoError> {
         self.end(call, None)
     }
 
     /// Records what a tool call changed in these files.
     ///
     /// # Errors
-    /// The same as those of [`after`](Self::after).
-    pub fn after_paths(&self, call: &str, paths: &[&str]) -> Result<(), UndoError> {
+    /// The same as those of [`end_call`](Self::end_call).
+    pub fn end_call_on_paths(&self, call: &str, paths: &[&str]) -> Result<(), UndoError> {
         self.end(call, self.plain(paths).as_deref())
     }
 
@@ -283,7 +283,7 @@ impl Undo {
     fn plan(&self, state: &mut State, to: &str) -> Result<Plan, UndoError> {
         let found = self.scan_all(state)?;
         state.history.add(state.author(), true, found)?;
-        Plan::to(&state.history, to)
+        Plan::rewind_to(&state.history, to)
     }
 
     /// Size of the store on disk, in bytes.

@@ -39,7 +39,7 @@ impl Log {
         let path = directory.join("log");
         let failed = |error| UndoError::store(&path)(error);
         let mut file = writable().read(true).open(&path).map_err(failed)?;
-        let (checkpoints, bytes) = whole(&file).map_err(failed)?;
+        let (checkpoints, bytes) = read_valid_lines(&file).map_err(failed)?;
         file.set_len(bytes).map_err(failed)?;
         std::io::Seek::seek(&mut file, std::io::SeekFrom::Start(bytes)).map_err(failed)?;
         Ok((Self { path: path.clone(), file, bytes, _lock: held }, checkpoints))
@@ -100,12 +100,12 @@ fn checksum(bytes: &[u8]) -> String {
 }
 
 /// Returns the valid lines of a log and their size in bytes.
-fn whole(file: &File) -> std::io::Result<(Vec<Checkpoint>, u64)> {
+fn read_valid_lines(file: &File) -> std::io::Result<(Vec<Checkpoint>, u64)> {
     let mut reader = BufReader::new(file);
     let (mut checkpoints, mut bytes) = (Vec::new(), 0);
     let mut line = Vec::new();
     while reader.read_until(b'\n', &mut line)? > 0 {
-        let Some(checkpoint) = parsed(&line) else { break };
+        let Some(checkpoint) = parse_line(&line) else { break };
         checkpoints.push(checkpoint);
         bytes += line.len() as u64;
         line.clear();
@@ -113,7 +113,7 @@ fn whole(file: &File) -> std::io::Result<(Vec<Checkpoint>, u64)> {
     Ok((checkpoints, bytes))
 }
 
-fn parsed(line: &[u8]) -> Option<Checkpoint> {
+fn parse_line(line: &[u8]) -> Option<Checkpoint> {
     let (sum, json) = line.strip_suffix(b"\n")?.split_at_checked(CHECKSUM)?;
     let json = json.strip_prefix(b" ")?;
     (checksum(json).as_bytes() == sum).then(|| serde_json::from_slice(json).ok()).flatten()

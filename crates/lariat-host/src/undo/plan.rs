@@ -28,7 +28,7 @@ pub enum Reason {
     /// Its current content is not stored, so replacing it could not be undone.
     NotKept,
     /// A path that is kept blocks it.
-    InTheWay,
+    Obstructed,
     /// It changed since the preview.
     ChangedSincePreview,
     /// It changed during the rewind.
@@ -109,7 +109,7 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Plans a rewind to the state before a tool call. The manifest must be up to date.
-    pub(super) fn to(history: &History, call: &str) -> Result<Self, UndoError> {
+    pub(super) fn rewind_to(history: &History, call: &str) -> Result<Self, UndoError> {
         let begin = history.begin(call).ok_or_else(|| UndoError::Unknown(call.to_owned()))?;
         let (then, user_changes) = state_before(history, begin);
         let now_at = |path: &RelativePath| history.manifest.get(path).map(|slot| &slot.entry);
@@ -166,7 +166,7 @@ impl Plan {
             let goes = is_folder(&step.now) && !is_folder(&step.then);
             let comes = step.then.is_some() && step.path.ancestors().any(|above| blocked.contains(&above));
             if step.conflict.is_none() && ((goes && needed.contains(&step.path)) || comes) {
-                step.conflict = Some(Reason::InTheWay);
+                step.conflict = Some(Reason::Obstructed);
             }
             if step.conflict.is_some() && !is_folder(&step.now) {
                 blocked.insert(step.path.clone());

@@ -95,7 +95,7 @@ impl Scanner {
                 Ok((content, seen)) => {
                     let fits = history.bytes().saturating_add(seen.size) <= history.limits().total;
                     let kept = known.as_deref() == Some(blake3::hash(&content).to_hex().as_str());
-                    let hash = if fits || kept { Some(history.store.keep(&content)?) } else { None };
+                    let hash = if fits || kept { Some(history.store.store(&content)?) } else { None };
                     (hash, seen)
                 }
                 Err(Errno::FBIG) => (None, seen),

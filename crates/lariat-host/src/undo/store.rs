@@ -63,7 +63,7 @@ impl Store {
     }
 
     /// Stores a content and returns its hash.
-    pub(super) fn keep(&mut self, content: &[u8]) -> Result<String, UndoError> {
+    pub(super) fn store(&mut self, content: &[u8]) -> Result<String, UndoError> {
         let hash = blake3::hash(content).to_hex().to_string();
         if self.has(&hash) {
             return Ok(hash);

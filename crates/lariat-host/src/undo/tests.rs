@@ -49,9 +49,9 @@ impl Fixture {
 
     /// Makes changes as a tool call.
     fn call(&self, undo: &Undo, id: &str, change: impl FnOnce()) {
-        undo.before(id).unwrap();
+        undo.begin_call(id).unwrap();
         change();
-        undo.after(id).unwrap();
+        undo.end_call(id).unwrap();
     }
 }
 
@@ -233,16 +233,16 @@ fn never_restores_damaged_content() {
 fn changes_during_a_tool_call_are_not_the_users() {
     let fixture = Fixture::new();
     let undo = fixture.open();
-    undo.before("slow").unwrap();
+    undo.begin_call("slow").unwrap();
     fixture.put("a", "by the slow call");
     fixture.call(&undo, "quick", || fixture.put("d/b", "by the quick call"));
-    undo.after("slow").unwrap();
+    undo.end_call("slow").unwrap();
     let preview = undo.preview("slow").unwrap();
     assert_eq!(preview.conflicts().count(), 0);
     undo.rewind(&preview, Conflicts::Keep).unwrap();
     assert_eq!((fixture.text("a").as_deref(), fixture.text("d/b").as_deref()), (Some("one"), Some("two")));
     // It is unknown what an abandoned tool call changed.
-    undo.before("lost").unwrap();
+    undo.begin_call("lost").unwrap();
     fixture.put("a", "by whom?");
     undo.abandon("lost");
     assert_eq!(undo.preview("lost").unwrap().conflicts().count(), 1);
@@ -253,11 +253,11 @@ fn call_with_paths_follows_links_and_undo_removes_its_directories() {
     let fixture = Fixture::new();
     symlink("d/b", fixture.at("link")).unwrap();
     let undo = fixture.open();
-    undo.before_paths("1", &["link", "x/y/z"]).unwrap();
+    undo.begin_call_on_paths("1", &["link", "x/y/z"]).unwrap();
     fixture.put("d/b", "through the link");
     fs::create_dir_all(fixture.at("x/y")).unwrap();
     fixture.put("x/y/z", "new");
-    undo.after_paths("1", &["link", "x/y/z"]).unwrap();
+    undo.end_call_on_paths("1", &["link", "x/y/z"]).unwrap();
     assert_eq!(undo.preview("1").unwrap().conflicts().count(), 0);
     back(&undo, "1", Conflicts::Keep);
     assert_eq!(fixture.text("d/b").as_deref(), Some("two"));
@@ -275,7 +275,7 @@ fn keeps_a_created_directory_with_a_file_of_the_user() {
     fixture.put("made/by the user", "");
     let preview = undo.preview("1").unwrap();
     let reasons: Vec<_> = preview.conflicts().map(|item| (item.path.to_string(), item.conflict)).collect();
-    let expected = [("made", Reason::InTheWay), ("made/by the user", Reason::ChangedByUser)];
+    let expected = [("made", Reason::Obstructed), ("made/by the user", Reason::ChangedByUser)];
     assert_eq!(reasons, expected.map(|(path, reason)| (path.to_owned(), Some(reason))));
     undo.rewind(&preview, Conflicts::Keep).unwrap();
     assert!(fixture.at("made/by the user").exists() && !fixture.at("made/by the call").exists());

@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
-use lariat_host::files::{Expected, FileVersion, Workspace};
+use lariat_host::files::{FileVersion, Workspace, WriteCondition};
 use lariat_host::undo::{Conflicts, Undo, UndoLimits};
 
 use crate::temp_directory::TempDirectory;
@@ -24,15 +24,15 @@ const CALLS: &[&str] = &["write", "fdatasync", "linkat", "renameat", "renameat2"
 fn run_as_writer() {
     let folder = PathBuf::from(std::env::var_os(WHERE).unwrap());
     let workspace = Workspace::open(folder.join("ws")).unwrap();
-    let write = |path: &str, expected: &Expected| {
+    let write = |path: &str, expected: &WriteCondition| {
         workspace.write(path, NEW.as_bytes(), expected).unwrap();
     };
     match std::env::var(HOW).unwrap().as_str() {
-        "add" => write("new", &Expected::Absent),
-        "replace" => write("file", &Expected::Any),
+        "add" => write("new", &WriteCondition::Absent),
+        "replace" => write("file", &WriteCondition::Any),
         "exchange" => {
             let content = workspace.read("file", 1_000).unwrap();
-            write("file", &Expected::Unchanged(FileVersion::of(content.stamp, &content.bytes)));
+            write("file", &WriteCondition::Unchanged(FileVersion::of(content.stamp, &content.bytes)));
         }
         "undo" => {
             let undo = undo(&folder, &workspace);
@@ -64,9 +64,9 @@ fn fixture(how: &str) -> TempDirectory {
     let workspace = Workspace::open(folder.path().join("ws")).unwrap();
     let undo = undo(folder.path(), &workspace);
     if how == "undo" {
-        undo.before("call").unwrap();
+        undo.begin_call("call").unwrap();
         std::fs::write(&file, NEW).unwrap();
-        undo.after("call").unwrap();
+        undo.end_call("call").unwrap();
     }
     folder
 }
@@ -74,7 +74,7 @@ fn fixture(how: &str) -> TempDirectory {
 /// Checks the workspace after a kill.
 fn assert_whole(folder: &Path, name: &str) {
     let workspace = Workspace::open(folder.join("ws")).unwrap();
-    undo(folder, &workspace).before("look").unwrap();
+    undo(folder, &workspace).begin_call("look").unwrap();
     let mut names: Vec<String> = std::fs::read_dir(folder.join("ws"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -109,28 +109,28 @@ fn kill_everywhere(how: &str, options: &[&str]) -> usize {
 }
 
 #[test]
-fn killed_while_adding() {
+fn kill_while_adding_leaves_old_or_new_file() {
     assert!(kill_everywhere("add", &[]) >= 3);
 }
 
 #[test]
-fn killed_while_replacing_without_a_check() {
+fn kill_while_replacing_unchecked_leaves_old_or_new_file() {
     assert!(kill_everywhere("replace", &[]) >= 4);
 }
 
 #[test]
-fn killed_while_editing() {
+fn kill_while_editing_leaves_old_or_new_file() {
     assert!(kill_everywhere("exchange", &[]) >= 5);
 }
 
 #[test]
-fn killed_while_restoring() {
+fn kill_while_restoring_leaves_old_or_new_file() {
     assert!(kill_everywhere("undo", &[]) >= 4);
 }
 
 /// The same on a file system that does not support nameless files.
 #[test]
-fn killed_without_nameless_files() {
+fn kill_without_nameless_files_leaves_old_or_new_file() {
     for how in ["add", "replace", "exchange"] {
         let folder = fixture(how);
         let log = folder.path().join("log");

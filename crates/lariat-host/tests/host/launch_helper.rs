@@ -80,7 +80,7 @@ async fn killed_launch_helper_is_replaced_and_its_programs_continue() {
     assert_ne!(another, helper);
     std::fs::write(folder.path().join("go"), "").unwrap();
     let done = tokio::time::timeout(Duration::from_secs(5), process.wait()).await.unwrap();
-    assert_eq!((done.exit, done.end, done.output.text().as_str()), (Exit::Code(0), End::ByItself, "done\n"));
+    assert_eq!((done.exit, done.end, done.output.text().as_str()), (Exit::Code(0), End::Exited, "done\n"));
 }
 
 #[tokio::test]

@@ -32,7 +32,7 @@ async fn returns_exit_code_and_output_in_order() {
     for supervisor in supervisors().await {
         let folder = TempDirectory::new();
         let done = run(&supervisor, shell(&folder, "echo one; echo two >&2; echo three; exit 7")).await;
-        assert_eq!((done.exit, done.end), (Exit::Code(7), End::ByItself));
+        assert_eq!((done.exit, done.end), (Exit::Code(7), End::Exited));
         assert_eq!(done.output.text(), "one\ntwo\nthree\n");
     }
 }
@@ -116,7 +116,7 @@ async fn ends_a_daemon_with_its_command() {
         let daemon = "(setsid bash -c 'trap \"\" TERM HUP; exec -a daemon-7132 sleep 713' &); echo started";
         let started = Instant::now();
         let done = run(&supervisor, shell(&folder, daemon)).await;
-        assert_eq!((done.exit, done.end), (Exit::Code(0), End::ByItself));
+        assert_eq!((done.exit, done.end), (Exit::Code(0), End::Exited));
         assert_eq!(done.output.text(), "started\n");
         assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
         assert_eq!(alive("daemon-7132"), Vec::<String>::new());

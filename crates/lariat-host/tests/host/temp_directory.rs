@@ -28,5 +28,5 @@ impl Drop for TempDirectory {
 }
 
 pub(crate) fn environment() -> Environment {
-    Environment::inherited(std::env::vars_os())
+    Environment::from_inherited(std::env::vars_os())
 }

@@ -23,8 +23,8 @@ fn suggestion(near: &[String]) -> String {
 
 mod sealed {
     /// Restricts [`FindModel`](super::FindModel) to [`ModelConfig`](lariat_core::model::ModelConfig).
-    pub trait Sealed {}
-    impl Sealed for lariat_core::model::ModelConfig {}
+    pub trait ModelSource {}
+    impl ModelSource for lariat_core::model::ModelConfig {}
 }
 
 /// Finds models in the catalogue embedded in this crate.
@@ -40,7 +40,7 @@ mod sealed {
 /// # Ok(())
 /// # }
 /// ```
-pub trait FindModel: sealed::Sealed + Sized {
+pub trait FindModel: sealed::ModelSource + Sized {
     /// Returns the configuration of the model called `name`, which is `provider/id` or an id alone: protocol,
     /// address, context window, output limit and price. Add a key with `with_api_key`.
     ///

@@ -29,9 +29,9 @@ impl Catalogue {
         if let Some(exact) = provider.model(id) {
             return Some(exact);
         }
-        let wanted = normalized(id);
+        let wanted = normalize(id);
         // Ids end in their date, so the greatest is the newest.
-        provider.models().filter(|model| normalized(&model.id) == wanted).max_by(|a, b| a.id.cmp(&b.id))
+        provider.models().filter(|model| normalize(&model.id) == wanted).max_by(|a, b| a.id.cmp(&b.id))
     }
 
     fn find_by_id(&self, id: &str) -> Option<&ModelInfo> {
@@ -64,7 +64,7 @@ impl Catalogue {
 }
 
 /// Removes the parts of a name that users and providers write differently.
-fn normalized(id: &str) -> String {
+fn normalize(id: &str) -> String {
     let mut id = id.to_lowercase();
     for prefix in ["models/", "publishers/google/models/"] {
         id = id.strip_prefix(prefix).map(str::to_owned).unwrap_or(id);

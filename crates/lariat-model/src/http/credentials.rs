@@ -105,7 +105,7 @@ pub(crate) fn attach(
     let mut request = Request::new(body);
     *request.method_mut() = method;
     *request.uri_mut() = without_user(&url)
-        .ok_or_else(|| ProviderError::Config(format!("invalid address `{}`", model.place()).into()))?;
+        .ok_or_else(|| ProviderError::Config(format!("invalid address `{}`", model.public_url()).into()))?;
     *request.headers_mut() = headers;
     let missing = || {
         let provider = if model.provider.is_empty() { &model.api } else { &model.provider };

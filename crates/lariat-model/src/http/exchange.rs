@@ -53,7 +53,7 @@ enum Phase {
     Reading(BodyStream),
     /// The body has ended: the decoder's remaining events follow, then the error if there is one.
     Draining,
-    Over,
+    Ended,
 }
 
 /// The opened body or an error, and the secrets that the request used.
@@ -121,7 +121,7 @@ impl Exchange {
                     Err(error) => self.fail(error),
                 },
             },
-            Phase::Draining | Phase::Over => {}
+            Phase::Draining | Phase::Ended => {}
         }
         Poll::Ready(())
     }
@@ -154,14 +154,14 @@ impl Stream for Exchange {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let exchange = &mut *self;
         loop {
-            if let Phase::Over = exchange.phase {
+            if let Phase::Ended = exchange.phase {
                 return Poll::Ready(None);
             }
             if let Some(event) = exchange.decoder.next_event() {
                 return Poll::Ready(Some(Ok(exchange.with_cost(event))));
             }
             if let Phase::Draining = exchange.phase {
-                exchange.phase = Phase::Over;
+                exchange.phase = Phase::Ended;
                 return Poll::Ready(exchange.failure.take().map(Err));
             }
             if Pin::new(&mut exchange.cancelled).poll(context).is_ready() {

@@ -39,7 +39,7 @@ fn run_exchange(
     let mut model = ModelConfig::new("openai-chat", "gpt-5");
     model = model.with_base_url("http://127.0.0.1/v1").with_api_key("a-key-to-try");
     model.cost = serde_json::from_value(serde_json::json!({"input": 1.0, "output": 2.0})).unwrap();
-    let (transcript, _) = Transcript::repaired([Arc::new("hello".into())]);
+    let (transcript, _) = Transcript::repair([Arc::new("hello".into())]);
     let request = StreamConfig::new(Arc::new(model), transcript.window());
     let events = provider.stream(request, CancellationToken::new());
     block_on(clock, events.collect()).expect("an exchange ends")
@@ -60,7 +60,7 @@ fn yields_events_before_an_error_and_nothing_after_it() {
     let (last, before) = given.split_last().unwrap();
     assert!(matches!(last, Err(ProviderError::Network(_))), "{last:?}");
     assert!(before.iter().all(Result::is_ok));
-    assert!(before.iter().flatten().any(StreamEvent::delivers));
+    assert!(before.iter().flatten().any(StreamEvent::has_content));
 }
 
 #[test]

@@ -204,7 +204,7 @@ fn write(bytes: &mut Vec<u8>, value: &Value) {
 
 /// Whether the requested model wrote this reply. Only then are the reply's signatures and encrypted reasoning
 /// valid for it.
-pub fn own_reply(reply: &AssistantMessage, model: &ModelConfig) -> bool {
+pub fn is_own_reply(reply: &AssistantMessage, model: &ModelConfig) -> bool {
     reply.provider == model.provider && reply.asked_model() == model.id
 }
 

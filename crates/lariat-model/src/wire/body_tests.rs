@@ -55,7 +55,7 @@ fn reply(text: &str, calls: usize) -> SharedMessage {
 }
 
 fn window(messages: &[SharedMessage]) -> Window {
-    Transcript::repaired(messages.iter().cloned()).0.window()
+    Transcript::repair(messages.iter().cloned()).0.window()
 }
 
 fn request_with(messages: &[SharedMessage], memo: &RequestMemo) -> StreamConfig {
@@ -224,14 +224,14 @@ fn own_reply_requires_same_provider_and_model() {
     let reply = message.as_assistant().unwrap();
     let mut model = ModelConfig::new("test", "m");
     model.provider = "p".into();
-    assert!(own_reply(reply, &model));
+    assert!(is_own_reply(reply, &model));
     let mut other = reply.clone();
     other.requested_model = Some("alias".into());
-    assert!(!own_reply(&other, &model));
+    assert!(!is_own_reply(&other, &model));
     model.id = "alias".into();
-    assert!(own_reply(&other, &model));
+    assert!(is_own_reply(&other, &model));
     model.provider = "q".into();
-    assert!(!own_reply(&other, &model));
+    assert!(!is_own_reply(&other, &model));
 }
 
 proptest! {

@@ -18,7 +18,7 @@ mod overflow;
 mod reply;
 pub mod sse;
 
-pub use body::{Body, Conversation, ItemWriter, own_reply};
+pub use body::{Body, Conversation, ItemWriter, is_own_reply};
 pub use call_ids::{CallIds, IdRule};
 pub use decoder::{Decoder, Frame, FrameKind, Framing, StreamInterpreter};
 pub use failure::{Failure, error_message, retry_after};

@@ -17,7 +17,7 @@ use super::raw_server::{RawServer, ServerAction, answer, chunk, chunked, client,
 fn request(base_url: &str) -> StreamConfig {
     let model = ModelConfig::new(ApiProtocol::OpenAiChat.as_str(), "gpt-5");
     let model = model.with_base_url(base_url).with_api_key("a-key-to-try");
-    let (transcript, _) = Transcript::repaired([Arc::new("hello".into())]);
+    let (transcript, _) = Transcript::repair([Arc::new("hello".into())]);
     StreamConfig::new(Arc::new(model), transcript.window())
 }
 
@@ -106,7 +106,7 @@ async fn cancelled_exchange_closes_its_connection() {
     let mut stream = provider.stream(request(&server.url("/v1")), cancel.clone());
     loop {
         let event = stream.next().await.unwrap().unwrap();
-        if event.delivers() {
+        if event.has_content() {
             break;
         }
     }

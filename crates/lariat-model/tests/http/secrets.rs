@@ -28,7 +28,7 @@ async fn key_appears_in_a_header_but_not_in_address_error_or_debug_output() {
         let mut model =
             ModelConfig::new(api.as_str(), "m-1").with_base_url(server.url("/base")).with_api_key(KEY);
         model.compat = serde_json::json!({"project": "p", "region": "us-east-1"});
-        let (transcript, _) = Transcript::repaired([Arc::new("hello".into())]);
+        let (transcript, _) = Transcript::repair([Arc::new("hello".into())]);
         let request = StreamConfig::new(Arc::new(model), transcript.window());
         let provider = HttpProvider::new(api.implementation(), Arc::new(client()));
         let shown = format!("{provider:?} {request:?}");

@@ -1,7 +1,7 @@
 //! Replays recorded exchanges and compares the requests and events with the recording.
 //!
 //! A cassette is four text files in `tests/cassettes/PROTOCOL/`:
-//! - `FEATURE.given.json`: the request as the agent states it ([`Given`]);
+//! - `FEATURE.given.json`: the request as the agent states it ([`CassetteInput`]);
 //! - `FEATURE.request.json`: the HTTP request that the protocol must build from it, exactly what the model
 //!   sees;
 //! - `FEATURE.response.sse`: the body of the response; for AWS streams `FEATURE.response.frames` (one JSON
@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 /// A request as the agent states it.
 #[derive(Deserialize, Default)]
 #[serde(default, deny_unknown_fields)]
-struct Given {
+struct CassetteInput {
     model: ModelConfig,
     system: String,
     messages: Vec<AgentMessage>,
@@ -44,9 +44,9 @@ struct Given {
     cache: CacheConfig,
 }
 
-impl Given {
+impl CassetteInput {
     fn request(self) -> StreamConfig {
-        let (transcript, repairs) = Transcript::repaired(self.messages.into_iter().map(Arc::new));
+        let (transcript, repairs) = Transcript::repair(self.messages.into_iter().map(Arc::new));
         assert_eq!(repairs, [], "the conversation of a cassette is valid");
         let mut request = StreamConfig::new(Arc::new(self.model), transcript.request().unwrap());
         request.system_prompt = self.system.into();
@@ -188,7 +188,7 @@ fn every_cassette_replays_as_recorded() {
     let mut wrong = String::new();
     for cassette in cassettes {
         let given = read(&part(&cassette, ".given.json")).unwrap();
-        let given: Given =
+        let given: CassetteInput =
             serde_json::from_slice(&given).unwrap_or_else(|e| panic!("{}: {e}", cassette.display()));
         let request = given.request();
         let api: ApiProtocol = request.model_config.api.parse().unwrap();

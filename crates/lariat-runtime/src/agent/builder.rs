@@ -334,7 +334,7 @@ impl AgentBuilder {
 
     /// Sets whether the run asks for more when a budget is used up. Answer with [`Agent::respond_budget`] or
     /// [`Agent::extend_budget`]. An approver is asked in any case; with neither, the run ends.
-    pub const fn asks_for_more(mut self, asks: bool) -> Self {
+    pub const fn request_budget_extensions(mut self, asks: bool) -> Self {
         self.run.budget.asks = asks;
         self
     }
@@ -525,7 +525,7 @@ impl AgentBuilder {
     /// If no model was set, the catalogue does not know it or it has no key; if two tools have the same name or a tool has a name that providers reject, or if
     /// there is a limit on money and the price of a model is unknown.
     pub fn build(mut self) -> Result<Agent, BuildError> {
-        if self.policy.plans() {
+        if self.policy.can_plan() {
             self.tools.push(Arc::new(ProposeChange));
         }
         if self.standard {
@@ -555,7 +555,7 @@ impl AgentBuilder {
         let ports = Ports {
             model,
             request: self.request,
-            tools: ToolSet::offering(self.tools, |tool| self.policy.offers(tool)),
+            tools: ToolSet::with_offered(self.tools, |tool| self.policy.is_offered(tool)),
             policy: self.policy,
             approver: self.approver,
             redactor,

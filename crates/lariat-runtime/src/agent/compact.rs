@@ -40,7 +40,7 @@ impl AgentContext {
         let off = || AgentError::NotCompacted("compaction is switched off".to_owned());
         let context = config.run.context.clone().ok_or_else(off)?;
         let window = self.transcript.window();
-        let tokens = ContextTracker::of(&window, Some(&context)).used();
+        let tokens = ContextTracker::of(&window, Some(&context)).used_tokens();
         Ok(CompactionQuery::new(window, CompactionCause::Manual, context, tokens)
             .with_pins(Arc::clone(self.memory.pins()))
             .with_work(Arc::clone(self.memory.work()))
@@ -52,7 +52,7 @@ impl AgentContext {
         query: &CompactionQuery,
         compacted: &CompactionProposal,
     ) -> Result<AcceptedCompaction, String> {
-        compacted.judged(&self.transcript, &query.config, &query.pins)
+        compacted.apply_if_acceptable(&self.transcript, &query.config, &query.pins)
     }
 
     fn report(&self, accepted: &AcceptedCompaction, compacted: CompactionProposal) -> CompactionReport {

@@ -69,7 +69,7 @@ impl AgentLoopConfig {
         snapshot.provider = self.ports.provider_name(model);
         snapshot.config_id = self.config_id.to_string();
         snapshot.api.clone_from(&model.api);
-        snapshot.base_url = model.place();
+        snapshot.base_url = model.public_url();
         snapshot.reasoning = model.reasoning;
         snapshot.context_window = model.context_window;
         snapshot.max_tokens = request.max_tokens.or(model.max_tokens);
@@ -185,9 +185,9 @@ impl AgentContext {
         }
         // A failed run returns messages that it may or may not have saved.
         self.unsent.retain(|(_, message)| !loaded.has_message(message.id()));
-        self.queued = fold.queued().map(|(queue, message)| (queue, Arc::clone(message))).collect();
+        self.queued = fold.queued_messages().map(|(queue, message)| (queue, Arc::clone(message))).collect();
         let before = snapshot.as_ref().map_or(0, |snapshot| snapshot.loops);
-        self.loops = loops_named(events).max(before);
+        self.loops = count_loop_numbers(events).max(before);
         self.last_loop_id = fold.last_loop().map(|start| start.loop_id.clone());
         self.stale = fold.open_loops().next().is_some();
         self.memory = Arc::new(fold.memory().clone());
@@ -208,7 +208,7 @@ impl AgentContext {
     /// After a failed run, shows the conversation as the store has it, or else as it was before the run.
     pub(super) async fn reload_after_failure(&mut self, before: &Window) {
         if self.stale && self.unrecorded.is_empty() && self.read_unclaimed().await.is_err() {
-            (self.transcript, _) = Transcript::repaired(before.iter().cloned());
+            (self.transcript, _) = Transcript::repair(before.iter().cloned());
         }
     }
 
@@ -308,7 +308,7 @@ impl AgentContext {
             Arc::new(message)
         };
         let messages: Vec<SharedMessage> = messages.into_iter().map(named).collect();
-        (self.transcript, _) = Transcript::repaired(messages.iter().cloned());
+        (self.transcript, _) = Transcript::repair(messages.iter().cloned());
         self.base = None;
         self.unrecorded = messages;
     }
@@ -326,7 +326,7 @@ impl AgentContext {
         } else {
             self.unrecorded.clone_from(&kept);
         }
-        (self.transcript, _) = Transcript::repaired(kept);
+        (self.transcript, _) = Transcript::repair(kept);
     }
 
     /// Queues a message for the next loop.
@@ -398,7 +398,7 @@ impl AgentContext {
         // The run owns it until it ends; if the run does not return it, the journal is read again.
         run.remember(std::mem::take(&mut self.memory));
         for (queue, message) in self.queued.drain(..) {
-            run.carry_over(queue, message);
+            run.queue_earlier_message(queue, message);
         }
         self.loops += 1;
         Ok(Box::new(run))
@@ -523,7 +523,7 @@ impl LoadedJournal {
         }
         let mut loaded = Self::fold(journal, journal.read_live().await?).await?;
         // This process has claimed the session, so it takes over an imported one.
-        if let Some(import) = loaded.fold.memory().untaken().map(|import| import.import_id.clone()) {
+        if let Some(import) = loaded.fold.memory().pending_import().map(|import| import.import_id.clone()) {
             let taken = journal.take_over(&import).await?;
             loaded.fold = loaded.fold.then(&taken);
             loaded.events.extend(taken);
@@ -541,7 +541,7 @@ impl LoadedJournal {
         journal: &Journal,
         (snapshot, events): (Option<SessionSnapshot>, Vec<Event>),
     ) -> Result<Self, StoreError> {
-        let fold = snapshot.as_ref().map_or_else(SessionFold::default, SessionFold::after);
+        let fold = snapshot.as_ref().map_or_else(SessionFold::default, SessionFold::from_snapshot);
         let mut loaded = Self { fold: fold.then(&events), snapshot, events };
         if loaded.fold.lacks_history() {
             let events = journal.read_from(0).await?;
@@ -554,13 +554,13 @@ impl LoadedJournal {
     /// Whether a message was written, in a queue or in the conversation.
     fn has_message(&self, id: MessageId) -> bool {
         let queued = |event: &Event| matches!(&event.event, AgentEvent::MessageQueued { message, .. } if message.id() == id);
-        !id.is_nil() && (self.events.iter().any(queued) || self.fold.knows(id))
+        !id.is_nil() && (self.events.iter().any(queued) || self.fold.contains_message(id))
     }
 }
 
 /// Counts the loops that the journal names. This may exceed the number of loops that began: a loop that its
 /// first hook stopped has only an end.
-fn loops_named(events: &[Event]) -> u64 {
+fn count_loop_numbers(events: &[Event]) -> u64 {
     let number = |event: &Event| event.loop_id.as_ref()?.as_str().rsplit('.').next()?.parse::<u64>().ok();
     events.iter().filter_map(number).max().map_or(0, |newest| newest + 1)
 }

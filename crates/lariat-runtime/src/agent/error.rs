@@ -118,7 +118,7 @@ impl RunFailure {
     pub(super) fn check(output: AgentOutput) -> Result<AgentOutput, AgentError> {
         let RunOutcome::Failed { error } = &output.outcome else { return Ok(output) };
         let error = error.clone();
-        Err(AgentError::Failed(Box::new(Self { kind: FailureKind::of_words(&error), error, output })))
+        Err(AgentError::Failed(Box::new(Self { kind: FailureKind::from_message(&error), error, output })))
     }
 }
 

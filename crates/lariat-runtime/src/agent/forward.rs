@@ -45,7 +45,7 @@ impl EndSignal {
         }
     }
 
-    pub(super) fn ended(&self) -> Cancelled {
+    pub(super) fn wait_for_end(&self) -> Cancelled {
         self.token.cancelled()
     }
 
@@ -81,7 +81,7 @@ pub(super) async fn forward_events(
     mut sender: impl EventSender,
     end_signal: EndSignal,
 ) {
-    let mut waiting = end_signal.ended();
+    let mut waiting = end_signal.wait_for_end();
     while let Some(event) = poll_fn(|context| end_signal.poll_next(&mut events, &mut waiting, context)).await
     {
         sender.send(event);

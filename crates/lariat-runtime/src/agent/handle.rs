@@ -45,7 +45,7 @@ use crate::prompt::PromptSlot;
 /// | send a message to the active run | [`steer`](Self::steer), [`follow_up`](Self::follow_up) |
 /// | resume a session after a crash | [`recover`](Self::recover) |
 /// | show a session without resuming it | [`load`](Self::load) |
-/// | carry out an approved plan | [`carry_out`](Self::carry_out) |
+/// | carry out an approved plan | [`apply_plan`](Self::apply_plan) |
 ///
 /// The methods that start with `prompt` or `continue_loop` are other names and forms of the same runs.
 #[derive(Clone)]
@@ -71,7 +71,7 @@ pub(super) struct State {
     pub(super) journal: Arc<Journal>,
     /// The session's own system prompt, once it is assembled.
     pub(super) prompt: PromptSlot,
-    pub(super) running: Option<Running>,
+    pub(super) running: Option<ActiveRun>,
     pub(super) waiting: VecDeque<(QueueKind, AgentMessage)>,
     /// Budget extensions for the next run.
     pub(super) budget_extensions: Vec<(BudgetScope, BudgetLimits)>,
@@ -82,7 +82,7 @@ pub(super) struct State {
     pub(super) begun: bool,
 }
 
-pub(super) struct Running {
+pub(super) struct ActiveRun {
     pub(super) link: Arc<Link>,
     pub(super) cancel: CancellationToken,
     pub(super) end_signal: EndSignal,
@@ -128,7 +128,7 @@ impl Agent {
 
     pub(super) fn assemble(parts: Parts) -> Self {
         let agent_id = parts.agent_id.unwrap_or_else(|| AgentId::from(Uuid::new_v4().to_string()));
-        let session_id = parts.session_id.unwrap_or_else(fresh_session);
+        let session_id = parts.session_id.unwrap_or_else(new_session_id);
         let ports = &parts.config.ports;
         let journal = Arc::new(Journal::new(
             Arc::clone(&parts.store),
@@ -189,7 +189,7 @@ impl Agent {
     /// run. If the run cannot be started, the stream is empty and [`RunStream::finish`] returns the error.
     pub fn stream(&self, prompt: impl Into<AgentMessage>) -> RunStream {
         self.start(Task::Prompt(vec![prompt.into()]), Caller::Watches, None)
-            .unwrap_or_else(|error| self.failed(error))
+            .unwrap_or_else(|error| self.failed_stream(error))
     }
 
     /// Resumes a loop of this session that a crash or a failing store interrupted. Returns `None` if there is
@@ -345,7 +345,7 @@ impl Agent {
     pub async fn close(&self) {
         let end_signal = self.state().running.as_ref().map(|running| {
             running.cancel.cancel();
-            running.end_signal.ended()
+            running.end_signal.wait_for_end()
         });
         if let Some(end_signal) = end_signal {
             end_signal.await;
@@ -376,7 +376,7 @@ impl Agent {
         if let Some(session_end_notice) = self.shared.session_end_notice(state, "clear") {
             session_end_notice.send_in_background();
         }
-        let session_id = fresh_session();
+        let session_id = new_session_id();
         let journal = self.journal_of(session_id.clone());
         state.journal = Arc::clone(&journal);
         let fresh = AgentContext::new(self.shared.agent_id.clone(), journal).replacing_session();
@@ -471,13 +471,14 @@ impl Agent {
     /// # Errors
     /// [`AgentError::PlanChanged`] if an approved change would have another result than the user saw; then
     /// nothing is carried out.
-    pub async fn carry_out(&self, decision: PlanDecision) -> Result<AgentOutput, AgentError> {
+    pub async fn apply_plan(&self, decision: PlanDecision) -> Result<AgentOutput, AgentError> {
         self.start(Task::Plan(decision), Caller::Waits, None)?.finish().await
     }
 
-    /// Like [`carry_out`](Self::carry_out), as a stream of events.
-    pub fn carry_out_stream(&self, decision: PlanDecision) -> RunStream {
-        self.start(Task::Plan(decision), Caller::Watches, None).unwrap_or_else(|error| self.failed(error))
+    /// Like [`apply_plan`](Self::apply_plan), as a stream of events.
+    pub fn apply_plan_stream(&self, decision: PlanDecision) -> RunStream {
+        self.start(Task::Plan(decision), Caller::Watches, None)
+            .unwrap_or_else(|error| self.failed_stream(error))
     }
 
     /// Drops all changes that plan mode queued.
@@ -495,7 +496,7 @@ impl Agent {
 }
 
 /// Returns a new random session id.
-pub fn fresh_session() -> SessionId {
+pub fn new_session_id() -> SessionId {
     SessionId::from(Uuid::new_v4().to_string())
 }
 

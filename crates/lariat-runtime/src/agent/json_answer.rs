@@ -8,14 +8,14 @@ use serde_json::Value;
 /// Parses the JSON in `text`, or returns the parse error.
 pub(crate) fn parse_json_answer(text: &str) -> Result<Value, serde_json::Error> {
     let whole = serde_json::from_str(text.trim());
-    whole.or_else(|error| match fenced(text) {
+    whole.or_else(|error| match fenced_block(text) {
         Some(block) => serde_json::from_str(block.trim()),
         None => Err(error),
     })
 }
 
 /// Returns the content of the fenced code block, if there is exactly one.
-fn fenced(text: &str) -> Option<&str> {
+fn fenced_block(text: &str) -> Option<&str> {
     const FENCE: &str = "```";
     // A fence inside a JSON string is not at the beginning of a line.
     let fences = |text: &str| {

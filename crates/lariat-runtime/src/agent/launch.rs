@@ -21,7 +21,7 @@ use super::context::AgentContext;
 use super::context::AgentLoopConfig;
 use super::error::AgentError;
 use super::forward::{EndSignal, EventSender, forward_events};
-use super::handle::{Agent, Running};
+use super::handle::{ActiveRun, Agent};
 use super::loops;
 use super::output::AgentOutput;
 use super::plan::{self, PlanDecision};
@@ -114,7 +114,7 @@ impl Agent {
             }
             context.extend_budgets(std::mem::take(&mut state.budget_extensions));
             state.snapshot = context.messages();
-            state.running = Some(Running {
+            state.running = Some(ActiveRun {
                 link: Arc::clone(&link),
                 cancel: cancel.clone(),
                 end_signal: end_signal.clone(),
@@ -190,7 +190,7 @@ impl Agent {
                 return recovered.ok_or_else(|| RecoverError::UnknownLoop("none".into()).into());
             }
             Task::Plan(decision) => {
-                return Box::pin(plan::carry_out(decision, context, config, cancel, started)).await;
+                return Box::pin(plan::apply_plan(decision, context, config, cancel, started)).await;
             }
             #[cfg(feature = "typed")]
             Task::Answer(prompts, schema) => {
@@ -219,7 +219,7 @@ impl Agent {
             let context = state.context.take().ok_or(AgentError::Busy)?;
             state.snapshot = context.messages();
             let running =
-                Running { link: Arc::clone(&link), cancel: cancel.clone(), end_signal: end_signal.clone() };
+                ActiveRun { link: Arc::clone(&link), cancel: cancel.clone(), end_signal: end_signal.clone() };
             state.running = Some(running);
             context
         };
@@ -239,11 +239,11 @@ impl Agent {
     }
 
     /// Returns a stream that ends immediately, for a run that could not be started.
-    pub(super) fn failed(&self, error: AgentError) -> RunStream {
+    pub(super) fn failed_stream(&self, error: AgentError) -> RunStream {
         let end_signal = EndSignal::default();
         end_signal.set(None);
         let events = self.state().journal.hub().subscribe(1);
-        RunStream::failed(events, error, end_signal)
+        RunStream::from_error(events, error, end_signal)
     }
 }
 

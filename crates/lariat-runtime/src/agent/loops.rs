@@ -116,7 +116,7 @@ pub(super) async fn recover(
     let LoadedJournal { fold, snapshot, events } = context.read().await?;
     context.inform_policy(&*config.ports.policy);
     let Some(start) = fold.open_loops().next() else { return Ok(None) };
-    if context.memory.imported().is_some() {
+    if context.memory.session_import().is_some() {
         // Assemble the system prompt of this machine instead of sending that of another.
         Box::pin(context.assemble_prompt(config, &[])).await;
     } else {

@@ -26,7 +26,7 @@ pub use compact::CompactionReport;
 pub use context::{AgentContext, AgentLoopConfig};
 pub use error::{AgentError, BuildError, RunFailure};
 pub use forward::EventSender;
-pub use handle::{Agent, fresh_session};
+pub use handle::{Agent, new_session_id};
 #[cfg(feature = "typed")]
 pub(crate) use json_answer::parse_json_answer;
 pub use loops::{agent_loop, agent_loop_continue, agent_loop_recover};

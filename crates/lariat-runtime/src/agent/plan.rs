@@ -16,7 +16,7 @@ use lariat_core::display;
 use lariat_core::id::ToolCallId;
 use lariat_core::message::{AgentMessage, StopReason};
 use lariat_core::model::{ModelStream, StreamConfig, StreamEvent, StreamProvider};
-use lariat_core::session::{QueuedChange, carried};
+use lariat_core::session::{QueuedChange, approved_call_id};
 use lariat_core::usage::Usage;
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ use super::error::AgentError;
 use super::loops;
 use super::output::AgentOutput;
 use crate::drive::{Ports, Preview, RunHandle};
-use crate::proposal::proposed;
+use crate::proposal::proposed_call;
 
 /// The queued changes that wait for a decision, in the order in which they would be made. The `Display` text
 /// is for the user.
@@ -93,7 +93,7 @@ impl Plan {
     pub(super) async fn review(queued: &[QueuedChange], ports: &Ports) -> Self {
         let mut changes = Vec::new();
         for change in queued {
-            let call = proposed(&change.call).unwrap_or_else(|| ToolCall::clone(&change.call));
+            let call = proposed_call(&change.call).unwrap_or_else(|| ToolCall::clone(&change.call));
             let preview = Preview::of(&call.name, &call.arguments, ports).await;
             let arguments = call.arguments.to_string();
             let seal =
@@ -138,7 +138,7 @@ impl fmt::Display for Plan {
 }
 
 /// Records a decision and carries out the approved changes.
-pub(super) async fn carry_out(
+pub(super) async fn apply_plan(
     decision: PlanDecision,
     context: &mut AgentContext,
     config: &AgentLoopConfig,
@@ -164,7 +164,7 @@ pub(super) async fn carry_out(
     let calls: Vec<ToolCall> = changes
         .iter()
         .map(|change| ToolCall {
-            id: carried(&change.id),
+            id: approved_call_id(&change.id),
             name: change.tool_name.clone(),
             arguments: change.arguments.clone(),
             signature: None,
@@ -172,7 +172,7 @@ pub(super) async fn carry_out(
         .collect();
     context.decide(config, approved, decision.rejected).await?;
     for call in &calls {
-        let _ = std::panic::catch_unwind(AssertUnwindSafe(|| config.ports.policy.approved(call)));
+        let _ = std::panic::catch_unwind(AssertUnwindSafe(|| config.ports.policy.on_approved(call)));
     }
     let mut ports = Ports::clone(&config.ports);
     ports.model = Arc::new(ApprovedCallsProvider { calls: Mutex::new(calls), model: ports.model });

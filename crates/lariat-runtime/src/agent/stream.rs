@@ -139,7 +139,7 @@ impl RunStream {
     }
 
     /// Creates the stream of a run that could not be started.
-    pub(super) fn failed(events: Subscription, error: AgentError, end_signal: EndSignal) -> Self {
+    pub(super) fn from_error(events: Subscription, error: AgentError, end_signal: EndSignal) -> Self {
         Self::of(events, Task::Failed(Some(error)), CancellationToken::new(), Arc::default(), end_signal)
     }
 
@@ -150,7 +150,7 @@ impl RunStream {
         link: Arc<Link>,
         end_signal: EndSignal,
     ) -> Self {
-        let waiting = end_signal.ended();
+        let waiting = end_signal.wait_for_end();
         Self { events: Some(events), task, cancel, link, end_signal, waiting, last: None, finished: false }
     }
 

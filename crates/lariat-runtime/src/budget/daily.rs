@@ -65,10 +65,10 @@ impl DailyBudget {
     }
 
     async fn pool(&self, day: Day) -> Result<BudgetPool, BudgetStatus> {
-        let logged = self.logged(day);
+        let logged = self.logged_amounts(day);
         let total = match self.0.limits.is_none() {
             true => SpentAmounts::default(),
-            false => self.0.log.total(day).await.map_err(|_| self.exhausted())?,
+            false => self.0.log.total(day).await.map_err(|_| self.exhausted_status())?,
         };
         let mut today = self.today();
         // Another task may have begun the day meanwhile.
@@ -85,7 +85,7 @@ impl DailyBudget {
         Ok(today.pool.clone())
     }
 
-    fn logged(&self, day: Day) -> SpentAmounts {
+    fn logged_amounts(&self, day: Day) -> SpentAmounts {
         let today = self.today();
         today.as_ref().filter(|today| today.day == day).map(|today| today.logged).unwrap_or_default()
     }
@@ -98,7 +98,7 @@ impl DailyBudget {
     }
 
     /// Returns a used-up budget, for a day whose spending is unknown.
-    fn exhausted(&self) -> BudgetStatus {
+    fn exhausted_status(&self) -> BudgetStatus {
         let capped = LimitKind::ALL.into_iter().find_map(|kind| Some((kind, self.0.limits.cap(kind)?)));
         let (kind, cap) = capped.unwrap_or((LimitKind::Tokens, 0));
         BudgetStatus::new(BudgetScope::Day, kind, cap, cap)
@@ -116,9 +116,9 @@ impl DailyBudget {
     }
 
     /// Returns how much of the day's limits is used, as far as this process has read the log.
-    pub fn standings(&self, now: Timestamp) -> Vec<BudgetStatus> {
+    pub fn statuses(&self, now: Timestamp) -> Vec<BudgetStatus> {
         let pool = self.current_pool(self.0.days.day(now));
-        pool.map(|pool| pool.standings().into_iter().map(with_day_scope).collect()).unwrap_or_default()
+        pool.map(|pool| pool.statuses().into_iter().map(with_day_scope).collect()).unwrap_or_default()
     }
 
     /// Extends the limits for today.

@@ -27,7 +27,7 @@ async fn spending_of_another_process_is_included_before_the_next_call() {
     assert_eq!(spend(&ours, 20).await, Ok(()), "both together spent eighty before this");
     assert_eq!(spend(&ours, 1).await, Err((100, 100)));
     assert_eq!(spend(&theirs, 1).await, Err((100, 100)));
-    let standing = |budget: &DailyBudget| budget.standings(Timestamp::default()).first().map(|at| at.used);
+    let standing = |budget: &DailyBudget| budget.statuses(Timestamp::default()).first().map(|at| at.used);
     assert_eq!((standing(&ours), standing(&theirs)), (Some(100), Some(100)), "nothing is counted twice");
 }
 

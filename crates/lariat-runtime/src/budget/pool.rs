@@ -93,7 +93,8 @@ impl BudgetPool {
     /// Whether money is limited, here or in a pool above.
     pub(super) fn caps_money(&self) -> bool {
         let tree = self.lock();
-        tree.above(self.0.node).any(|at| tree.nodes.get(at).is_some_and(|node| node.limits.cost.is_some()))
+        tree.with_ancestors(self.0.node)
+            .any(|at| tree.nodes.get(at).is_some_and(|node| node.limits.cost.is_some()))
     }
 
     /// Whether no calls are active.
@@ -108,18 +109,19 @@ impl BudgetPool {
 
     /// Returns how much of each limit is used: of this pool or of one above it, whichever is closer to its
     /// limit.
-    pub fn standings(&self) -> Vec<BudgetStatus> {
+    pub fn statuses(&self) -> Vec<BudgetStatus> {
         let tree = self.lock();
         let nearest = |kind| {
-            let standings = tree.above(self.0.node).filter_map(|at| tree.nodes.get(at)?.standing(kind));
-            standings.max_by_key(BudgetStatus::percent)
+            let statuses =
+                tree.with_ancestors(self.0.node).filter_map(|at| tree.nodes.get(at)?.status_of(kind));
+            statuses.max_by_key(BudgetStatus::percent)
         };
         LimitKind::ALL.into_iter().filter_map(nearest).collect()
     }
 
     /// Extends the limits of this pool and of the pools above.
     pub fn extend(&self, more: &BudgetLimits) {
-        self.0.change(|node| node.limits = node.limits.raised(more));
+        self.0.change(|node| node.limits = node.limits.extended_by(more));
     }
 
     /// Reserves what a call may use; waits while active calls leave no room for it.
@@ -140,8 +142,8 @@ impl BudgetPool {
             PoolDecision::Fits => Ok(self.reserve(&mut tree, estimate)),
             PoolDecision::Refused(standing) => Err(standing),
             PoolDecision::Wait => {
-                let full = |at: usize| tree.nodes.get(at)?.standing(LimitKind::Tokens);
-                let full = tree.above(self.0.node).find_map(full);
+                let full = |at: usize| tree.nodes.get(at)?.status_of(LimitKind::Tokens);
+                let full = tree.with_ancestors(self.0.node).find_map(full);
                 Err(full.unwrap_or(BudgetStatus::new(BudgetScope::Pool, LimitKind::Tokens, 0, 0)))
             }
         }
@@ -166,7 +168,7 @@ impl BudgetPool {
     }
 
     fn reserve(&self, tree: &mut Tree, estimate: SpentAmounts) -> Reservation {
-        tree.change(self.0.node, |node| node.hold(&estimate, u64::saturating_add));
+        tree.change(self.0.node, |node| node.change_held(&estimate, u64::saturating_add));
         Reservation { pool: self.clone(), estimate, open: true }
     }
 
@@ -177,7 +179,7 @@ impl BudgetPool {
 
 impl Tree {
     /// Iterates over a pool and the pools above it, up to the root.
-    fn above(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+    fn with_ancestors(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         let parent = |at: &usize| self.nodes.get(*at)?.parent;
         std::iter::successors(Some(node), parent)
     }
@@ -185,7 +187,7 @@ impl Tree {
     /// Iterates over a pool and the pools above it, each with the amount set aside there for other children.
     fn path(&self, node: usize) -> impl Iterator<Item = (&Node, Amounts)> + '_ {
         let mut own: Amounts = [0; 5];
-        self.above(node).filter_map(move |at| {
+        self.with_ancestors(node).filter_map(move |at| {
             let node = self.nodes.get(at)?;
             let others = each(&node.set_aside, &own, u64::saturating_sub);
             own = node.claim;
@@ -209,7 +211,7 @@ impl Tree {
     fn open(&mut self, parent: usize, limits: BudgetLimits) -> usize {
         let mut node = Node::new(Some(parent), limits);
         for (at, (kind, reserved)) in LimitKind::ALL.into_iter().zip(&mut node.reserved).enumerate() {
-            let left = |(node, others): (&Node, Amounts)| node.left(kind, others.get(at).copied()?);
+            let left = |(node, others): (&Node, Amounts)| node.remaining(kind, others.get(at).copied()?);
             let least = self.path(parent).filter_map(left).min();
             *reserved = limits.cap(kind).unwrap_or_default().min(least.unwrap_or(u64::MAX));
         }
@@ -233,7 +235,7 @@ impl Tree {
 
     /// Changes a pool and the pools above it.
     fn change(&mut self, node: usize, mut change: impl FnMut(&mut Node)) {
-        for at in self.above(node).collect::<Vec<_>>() {
+        for at in self.with_ancestors(node).collect::<Vec<_>>() {
             if let Some(node) = self.nodes.get_mut(at) {
                 change(node);
             }
@@ -243,7 +245,7 @@ impl Tree {
 
     /// Updates the claims of a changed pool and of the pools above it.
     fn claim(&mut self, node: usize) {
-        for at in self.above(node).collect::<Vec<_>>() {
+        for at in self.with_ancestors(node).collect::<Vec<_>>() {
             let Some(node) = self.nodes.get_mut(at) else { continue };
             let used = each(&node.held, &amounts(&node.spent), u64::saturating_add);
             let claim = each(&each(&node.reserved, &used, u64::saturating_sub), &node.set_aside, u64::max);
@@ -271,14 +273,14 @@ impl Node {
         Self { parent, limits, spent, held: none, reserved: none, set_aside: none, claim: none }
     }
 
-    fn standing(&self, kind: LimitKind) -> Option<BudgetStatus> {
+    fn status_of(&self, kind: LimitKind) -> Option<BudgetStatus> {
         let cap = self.limits.cap(kind)?;
         Some(BudgetStatus::new(BudgetScope::Pool, kind, self.spent.amount(kind), cap))
     }
 
     /// Returns what is left after what is spent, held and set aside for others; `None` without a limit.
-    fn left(&self, kind: LimitKind, others: u64) -> Option<u64> {
-        let BudgetStatus { used, cap, .. } = self.standing(kind)?;
+    fn remaining(&self, kind: LimitKind, others: u64) -> Option<u64> {
+        let BudgetStatus { used, cap, .. } = self.status_of(kind)?;
         let held = LimitKind::ALL.into_iter().zip(self.held).find(|(of, _)| *of == kind);
         Some(cap.saturating_sub(used).saturating_sub(held?.1).saturating_sub(others))
     }
@@ -286,7 +288,7 @@ impl Node {
     fn check(&self, estimate: &SpentAmounts, others: &Amounts) -> PoolDecision {
         let mut decision = PoolDecision::Fits;
         for ((kind, held), others) in LimitKind::ALL.into_iter().zip(self.held).zip(others) {
-            let Some(mut standing) = self.standing(kind) else { continue };
+            let Some(mut standing) = self.status_of(kind) else { continue };
             standing.used = standing.used.saturating_add(*others);
             let need = estimate.amount(kind);
             let fits = standing.used.saturating_add(held).saturating_add(need) <= standing.cap;
@@ -306,7 +308,7 @@ impl Node {
         decision
     }
 
-    fn hold(&mut self, estimate: &SpentAmounts, change: fn(u64, u64) -> u64) {
+    fn change_held(&mut self, estimate: &SpentAmounts, change: fn(u64, u64) -> u64) {
         self.held = each(&self.held, &amounts(estimate), change);
     }
 }
@@ -344,7 +346,7 @@ impl Reservation {
             return;
         }
         self.pool.0.change(|node| {
-            node.hold(&self.estimate, u64::saturating_sub);
+            node.change_held(&self.estimate, u64::saturating_sub);
             node.spent += spent.unwrap_or_default();
         });
     }

@@ -66,7 +66,7 @@ fn child_stays_within_its_own_and_its_parents_limit() {
     other.try_admit(tokens(70)).unwrap().settle(tokens(70));
     assert_eq!(other.try_admit(tokens(1)).unwrap_err().cap, 100);
     assert_eq!((child.spent().tokens, other.spent().tokens, parent.spent().tokens), (30, 70, 100));
-    let nearest: Vec<(u64, u64)> = child.standings().iter().map(|at| (at.used, at.cap)).collect();
+    let nearest: Vec<(u64, u64)> = child.statuses().iter().map(|at| (at.used, at.cap)).collect();
     assert_eq!(nearest.len(), 1);
 }
 

@@ -57,9 +57,9 @@ impl SharedBudget {
     }
 
     /// Returns how much of each limit is used.
-    pub(crate) fn standings(&self, now: Timestamp) -> Vec<BudgetStatus> {
-        let pool = self.pool.iter().flat_map(BudgetPool::standings);
-        pool.chain(self.daily.iter().flat_map(|daily| daily.standings(now))).collect()
+    pub(crate) fn statuses(&self, now: Timestamp) -> Vec<BudgetStatus> {
+        let pool = self.pool.iter().flat_map(BudgetPool::statuses);
+        pool.chain(self.daily.iter().flat_map(|daily| daily.statuses(now))).collect()
     }
 
     /// Extends a budget.

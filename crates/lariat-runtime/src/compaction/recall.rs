@@ -64,7 +64,7 @@ impl AgentTool for Recall {
             let (first, limit) = (number("offset").unwrap_or(1).max(1), number("limit").unwrap_or(MAX_LINES));
             let mut lines = LineCollector::new(first, limit, text("pattern").map(str::to_owned));
             let found = match &context.earlier {
-                Some(earlier) => earlier.tell(id, &mut |chunk| lines.add(chunk)).await?,
+                Some(earlier) => earlier.stream_text(id, &mut |chunk| lines.add(chunk)).await?,
                 None => false,
             };
             if !found {

@@ -146,11 +146,11 @@ impl CompactionStrategy for SummarisingCompaction {
                 plan.clear_outputs();
             }
             if !plan.is_enough() {
-                plan.take_middle();
+                plan.summarise_middle();
             }
             let middle: Vec<&SharedMessage> = plan.middle().collect();
             // Do not pay for a summary that would be rejected. A summary may exceed the requested length by half.
-            let room = plan.room_for_words() * 2 / 3;
+            let room = plan.max_summary_tokens() * 2 / 3;
             let (summary, usage) = if middle.is_empty() || query.cause.is_urgent() || room < MIN_TOKENS {
                 (None, Usage::default())
             } else {

@@ -62,5 +62,5 @@ impl PendingApprovals {
 
 /// Passes an answer to the policy.
 pub(crate) fn deliver(policy: &dyn PermissionPolicy, (request, decision): &AnsweredRequest) {
-    let _ = catch_unwind(AssertUnwindSafe(|| policy.answered(request, decision)));
+    let _ = catch_unwind(AssertUnwindSafe(|| policy.on_answered(request, decision)));
 }

@@ -43,7 +43,7 @@ pub(crate) fn authorize(
             let arguments = request.args.as_deref().unwrap_or(&call.arguments);
             // Boxed, because it is rare: otherwise every permission check would reserve space for it.
             let preview = Box::pin(Preview::of(&call.name, arguments, &ports)).await;
-            request.preview = preview.into_known();
+            request.preview = preview.into_text();
         }
         let input = Some(Input::Authorized { call: call.id.clone(), verdict });
         JobResult { halt: session_hooks::take_stop(&ports, &loop_id), input }

@@ -27,12 +27,12 @@ impl Default for Table {
 }
 
 /// Returns the list that other agents with equal definitions use, or this one.
-pub(super) fn shared(definitions: Vec<ToolDefinition>) -> Arc<[ToolDefinition]> {
-    TABLE.lock().unwrap_or_else(PoisonError::into_inner).shared(definitions)
+pub(super) fn intern(definitions: Vec<ToolDefinition>) -> Arc<[ToolDefinition]> {
+    TABLE.lock().unwrap_or_else(PoisonError::into_inner).intern(definitions)
 }
 
 impl Table {
-    fn shared(&mut self, definitions: Vec<ToolDefinition>) -> Arc<[ToolDefinition]> {
+    fn intern(&mut self, definitions: Vec<ToolDefinition>) -> Arc<[ToolDefinition]> {
         let bucket = self.lists.entry(hash(&definitions)).or_default();
         if let Some(list) = bucket.iter().filter_map(Weak::upgrade).find(|list| **list == *definitions) {
             return list;
@@ -73,18 +73,18 @@ mod tests {
     #[test]
     fn equal_lists_are_one_and_different_schemas_are_not() {
         let mut table = Table::default();
-        let first = table.shared(list("a", "object"));
-        assert!(Arc::ptr_eq(&first, &table.shared(list("a", "object"))));
-        let other = table.shared(list("a", "string"));
+        let first = table.intern(list("a", "object"));
+        assert!(Arc::ptr_eq(&first, &table.intern(list("a", "object"))));
+        let other = table.intern(list("a", "string"));
         assert_eq!(other[0].parameters, json!({ "type": "string" }));
-        assert!(Arc::ptr_eq(&first, &table.shared(list("a", "object"))));
+        assert!(Arc::ptr_eq(&first, &table.intern(list("a", "object"))));
     }
 
     #[test]
     fn lists_no_longer_in_use_are_removed() {
         let mut table = Table::default();
         for number in 0..FIRST_CLEANUP * 10 {
-            table.shared(list(&number.to_string(), "object"));
+            table.intern(list(&number.to_string(), "object"));
         }
         assert!(table.lists.len() < FIRST_CLEANUP, "{}", table.lists.len());
     }

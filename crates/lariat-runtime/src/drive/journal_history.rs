@@ -56,12 +56,12 @@ impl EarlierMessages for JournalHistory {
     fn text<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<String>, ToolError>> {
         Box::pin(async move {
             let mut text = String::new();
-            let found = self.tell(name, &mut |chunk| text.push_str(chunk)).await?;
+            let found = self.stream_text(name, &mut |chunk| text.push_str(chunk)).await?;
             Ok(found.then_some(text))
         })
     }
 
-    fn tell<'a>(
+    fn stream_text<'a>(
         &'a self,
         name: &'a str,
         take: &'a mut (dyn FnMut(&str) + Send),

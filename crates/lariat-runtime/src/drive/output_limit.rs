@@ -36,7 +36,7 @@ pub(super) async fn outcome(
             if text_bytes(&result.content) > max_bytes {
                 let full = joined_text(&result.content);
                 let note = store_full_text(&full, recalls, journal).await;
-                replace_text(result, &shortened(&full, max_bytes, &note));
+                replace_text(result, &shorten(&full, max_bytes, &note));
             }
         }
         Err(
@@ -46,7 +46,7 @@ pub(super) async fn outcome(
             | ToolError::Interrupted(why),
         ) if why.len() > max_bytes => {
             let note = store_full_text(why, recalls, journal).await;
-            *why = shortened(why, max_bytes, &note);
+            *why = shorten(why, max_bytes, &note);
         }
         Err(_) => {}
     }
@@ -57,7 +57,7 @@ pub(super) fn partial(result: &mut ToolResult, max_bytes: usize) {
     limit_other_content(result);
     if text_bytes(&result.content) > max_bytes {
         let full = joined_text(&result.content);
-        replace_text(result, &shortened(&full, max_bytes, ""));
+        replace_text(result, &shorten(&full, max_bytes, ""));
     }
 }
 
@@ -93,7 +93,7 @@ async fn store_full_text(full: &str, recalls: bool, journal: &Journal) -> String
 }
 
 /// Returns the beginning and the end of a text, in whole lines if they are short, with a note between them.
-fn shortened(full: &str, max_bytes: usize, note: &str) -> String {
+fn shorten(full: &str, max_bytes: usize, note: &str) -> String {
     let room = max_bytes.saturating_sub(NOTE_BYTES);
     let head = full.get(..full.floor_char_boundary(room / 4 * 3)).unwrap_or_default();
     let tail = full.get(full.ceil_char_boundary(full.len().saturating_sub(room / 4))..).unwrap_or_default();

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn long_text_keeps_its_beginning_and_end_in_whole_lines() {
     let full: String = (0..10_000).map(|n| format!("line {n}\n")).collect();
-    let short = shortened(&full, 4_096, " Kept.");
+    let short = shorten(&full, 4_096, " Kept.");
     assert!(short.len() <= 4_096, "{}", short.len());
     assert!(short.starts_with("line 0\nline 1\n") && short.ends_with("line 9998\nline 9999\n"), "{short}");
     let note = short.lines().find(|line| line.starts_with('[')).unwrap();
@@ -16,7 +16,7 @@ fn long_text_keeps_its_beginning_and_end_in_whole_lines() {
 #[test]
 fn long_line_is_split_between_characters() {
     let full = "é".repeat(100_000);
-    let short = shortened(&full, 2_001, "");
+    let short = shorten(&full, 2_001, "");
     assert!(short.len() <= 2_001 && short.starts_with('é') && short.ends_with('é'), "{}", short.len());
 }
 

@@ -107,7 +107,7 @@ impl Ports {
         // Each session has its own prompt of sections: the configured reserve is used until the provider
         // reports usage.
         if config.context.is_some() && self.sections.is_none() {
-            config.count_besides(self.request.system_prompt.as_str(), self.tools.definitions());
+            config.count_overhead(self.request.system_prompt.as_str(), self.tools.definitions());
         }
         config
     }
@@ -194,11 +194,11 @@ pub struct ToolSet {
 impl ToolSet {
     /// Creates a set in the given order. If two tools have the same name, the later one replaces the earlier.
     pub fn new(tools: impl IntoIterator<Item = Arc<dyn AgentTool>>) -> Self {
-        Self::offering(tools, |_| true)
+        Self::with_offered(tools, |_| true)
     }
 
     /// Creates a set that shows the model only the tools whose names `offers` accepts. The others can still be called.
-    pub(crate) fn offering(
+    pub(crate) fn with_offered(
         tools: impl IntoIterator<Item = Arc<dyn AgentTool>>,
         offers: impl Fn(&str) -> bool,
     ) -> Self {
@@ -215,8 +215,8 @@ impl ToolSet {
             let tools = tools.filter(|tool| tool.is_offered(access) && offers(tool.name()));
             tools.map(|tool| ToolDefinition::of(&**tool)).collect()
         };
-        let definitions = definitions::shared(offered(Access::Full));
-        let reading = definitions::shared(offered(Access::Reads));
+        let definitions = definitions::intern(offered(Access::Full));
+        let reading = definitions::intern(offered(Access::Reads));
         Self { tools: Arc::new(by_name), definitions, reading }
     }
 
@@ -232,7 +232,7 @@ impl ToolSet {
 
     /// Returns the definitions that the model is offered with this access. The list is the same until the
     /// tools change.
-    pub(crate) const fn offered(&self, access: Access) -> &Arc<[ToolDefinition]> {
+    pub(crate) const fn offered_definitions(&self, access: Access) -> &Arc<[ToolDefinition]> {
         match access {
             Access::Full => &self.definitions,
             _ => &self.reading,

@@ -50,7 +50,7 @@ impl Preview {
     }
 
     /// Returns the preview if it is known.
-    pub(crate) fn into_known(self) -> Option<String> {
+    pub(crate) fn into_text(self) -> Option<String> {
         match self {
             Self::Known(text) => Some(text),
             _ => None,

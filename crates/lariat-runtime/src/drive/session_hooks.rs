@@ -35,8 +35,8 @@ pub(crate) async fn notify(ports: &Ports, session_id: &SessionId, mut moment: Li
     let kind = moment.kind();
     let Some(hooks) = hooks(ports, kind) else { return HookAnswer::default() };
     moment.texts_mut().for_each(|text| redaction::text(&ports.redactor, text));
-    let notifying = AssertUnwindSafe(async { hooks.told(session_id, moment).await }).catch_unwind();
-    let mut answer = notifying.await.unwrap_or_else(|_| HookAnswer::failed(kind));
+    let notifying = AssertUnwindSafe(async { hooks.notify(session_id, moment).await }).catch_unwind();
+    let mut answer = notifying.await.unwrap_or_else(|_| HookAnswer::of_failed_hook(kind));
     if !kind.can_block() {
         answer.block = None;
     }

@@ -134,7 +134,7 @@ async fn matches_approved_preview(shown: Option<String>, call: &ToolCall, ports:
 /// Asks the policy whether a tool call may run now, and with which access. If the policy panics, the tool
 /// call does not run.
 fn check_start(policy: &dyn PermissionPolicy, query: PolicyQuery<'_>) -> Result<CallPermit, String> {
-    let starting = std::panic::catch_unwind(AssertUnwindSafe(|| policy.starts(query)));
+    let starting = std::panic::catch_unwind(AssertUnwindSafe(|| policy.on_start(query)));
     starting.unwrap_or_else(|_| Err("Not run: the permission check failed.".to_owned()))
 }
 
@@ -148,7 +148,7 @@ async fn report_result(
     if abort.is_cancelled() {
         return;
     }
-    let reporting = AssertUnwindSafe(async { policy.finished(query, result).await }).catch_unwind();
+    let reporting = AssertUnwindSafe(async { policy.on_finished(query, result).await }).catch_unwind();
     let _ = select(std::pin::pin!(reporting), abort.cancelled()).await;
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A tool call passes these stages, each a module here:
 //!
-//! 1. Before it runs: plan mode → hooks → permission rules and mode → approval. `Gate::pass` runs them in order.
+//! 1. Before it runs: plan mode → hooks → permission rules and mode → approval. `Gate::run_stages` runs them in order.
 //! 2. When it starts: claims on the files it changes, and a check of every file it opens, by its real path
 //!    (`opened_files`).
 //! 3. After it ran: hooks.
@@ -103,7 +103,7 @@ impl Gate {
 
     /// Declares that commands run in a sandbox without network access.
     #[must_use]
-    pub const fn sandboxed(mut self) -> Self {
+    pub const fn with_sandbox(mut self) -> Self {
         self.confinement = Confinement::Sandboxed;
         self.has_sandbox = true;
         self
@@ -112,7 +112,7 @@ impl Gate {
     /// Declares that commands run in a sandbox with access to the network and to services on this machine.
     /// The sandbox does not restrict what they do there, so the mode `auto` asks for approval.
     #[must_use]
-    pub const fn sandboxed_with_network(mut self) -> Self {
+    pub const fn with_sandbox_and_network(mut self) -> Self {
         self.has_sandbox = true;
         self
     }
@@ -149,7 +149,7 @@ impl Gate {
     /// Changes the permission mode, as far as the settings allow it. Returns the mode that now applies.
     pub fn set_mode(&self, mode: Mode) -> Mode {
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-        current.mode = current.guard.settings().permitted(mode);
+        current.mode = current.guard.settings().allowed_mode(mode);
         current.mode
     }
 
@@ -162,8 +162,8 @@ impl Gate {
 
     /// Returns the check for files that the session reads on its own: files that a rule denies or requires
     /// approval for are not read.
-    pub fn reading(&self) -> Arc<dyn FileAccessCheck> {
-        opened_files::reading(self.guard())
+    pub fn read_check(&self) -> Arc<dyn FileAccessCheck> {
+        opened_files::read_check(self.guard())
     }
 
     /// Returns the current guard, including remembered rules.
@@ -172,7 +172,7 @@ impl Gate {
     }
 
     /// Passes a tool call through the stages in order.
-    async fn pass(&self, query: PolicyQuery<'_>) -> Verdict {
+    async fn run_stages(&self, query: PolicyQuery<'_>) -> Verdict {
         let CurrentPolicy { mode, guard } = self.current();
         if query.call.name == crate::proposal::PROPOSE {
             return self.propose(&query, mode, &guard);
@@ -183,7 +183,7 @@ impl Gate {
                 return verdict;
             }
         }
-        let hook_outcome = self.hooks.before(&query, mode, &guard).await;
+        let hook_outcome = self.hooks.run_before_call(&query, mode, &guard).await;
         if let Some(refusal) = verdict::hook_denial(&hook_outcome) {
             return refusal;
         }
@@ -193,7 +193,7 @@ impl Gate {
         // An approved change of a plan runs outside plan mode.
         let mode = if approved && mode == Mode::Plan { Mode::Default } else { mode };
         let guard_query = self.guard_query(&query, arguments, mode);
-        let requested = match Guard::requested(&guard_query) {
+        let requested = match Guard::requested_openings(&guard_query) {
             Ok(requested) if self.has_sandbox => requested,
             Ok(_) => Vec::new(),
             Err(why) => return Verdict::Deny(why),
@@ -211,7 +211,7 @@ impl Gate {
                 if !approved && !self.are_granted(&requested, &guard_query, &guard) =>
             {
                 let why = "it requests more than the sandbox allows".to_owned();
-                if guard.settings().permitted(mode) == Mode::DontAsk {
+                if guard.settings().allowed_mode(mode) == Mode::DontAsk {
                     return Verdict::Deny(why);
                 }
                 why
@@ -270,7 +270,7 @@ impl Gate {
     ) -> Vec<SandboxOpening> {
         let mut openings = requested;
         if self.has_sandbox && !openings.contains(&SandboxOpening::Outside) {
-            openings.extend(guard.needs(guard_query));
+            openings.extend(guard.needed_openings(guard_query));
         }
         openings.sort();
         openings.dedup();
@@ -279,7 +279,7 @@ impl Gate {
 
     /// Decides about a proposal: queues it in plan mode, if no rule denies the proposed change.
     fn propose(&self, query: &PolicyQuery<'_>, mode: Mode, guard: &Guard) -> Verdict {
-        let Some(change) = crate::proposal::proposed(query.call).filter(|_| mode == Mode::Plan) else {
+        let Some(change) = crate::proposal::proposed_call(query.call).filter(|_| mode == Mode::Plan) else {
             return Verdict::Deny(match mode {
                 Mode::Plan => "a proposal must name a `tool` and its `arguments`".to_owned(),
                 _ => "plan mode is off; call the tool itself".to_owned(),
@@ -319,10 +319,10 @@ impl Gate {
 
 impl PermissionPolicy for Gate {
     fn check<'a>(&'a self, query: PolicyQuery<'a>) -> BoxFuture<'a, Verdict> {
-        Box::pin(self.pass(query))
+        Box::pin(self.run_stages(query))
     }
 
-    fn only_judges(&self) -> bool {
+    fn has_pure_check(&self) -> bool {
         self.hooks.runs_no_hooks_before_calls()
     }
 
@@ -330,19 +330,19 @@ impl PermissionPolicy for Gate {
         if self.mode() == Mode::Plan { Access::Reads } else { Access::Full }
     }
 
-    fn offers(&self, tool: &str) -> bool {
-        self.guard().removed(tool).is_none()
+    fn is_offered(&self, tool: &str) -> bool {
+        self.guard().hiding_rule(tool).is_none()
     }
 
-    fn plans(&self) -> bool {
+    fn can_plan(&self) -> bool {
         true
     }
 
-    fn approved(&self, call: &ToolCall) {
+    fn on_approved(&self, call: &ToolCall) {
         self.approved.add(call);
     }
 
-    fn starts(&self, query: PolicyQuery<'_>) -> Result<CallPermit, String> {
+    fn on_start(&self, query: PolicyQuery<'_>) -> Result<CallPermit, String> {
         let CurrentPolicy { mode, guard } = self.current();
         let approved = self.approved.covers(query.call, &query.call.arguments);
         let access = if mode == Mode::Plan && !approved { Access::Reads } else { Access::Full };
@@ -355,28 +355,28 @@ impl PermissionPolicy for Gate {
                 self.grants.for_call(&query.call.id, &guard_query, &guard, &self.remembered_rules, approved);
         }
         if let Some(claims) = self.claims.as_ref().filter(|_| access == Access::Full) {
-            let paths = guard.written(&guard_query);
+            let paths = guard.written_files(&guard_query);
             let held = claims.take(query.session_id.as_str(), paths).map_err(|taken| taken.to_string())?;
             clearance.held = Some(Box::new(held));
         }
         Ok(clearance)
     }
 
-    fn answered(&self, request: &PermissionRequest, decision: &PermissionDecision) {
-        self.grants.answered(request, decision);
+    fn on_answered(&self, request: &PermissionRequest, decision: &PermissionDecision) {
+        self.grants.record_decision(request, decision);
         if self.remembered_rules.record(request, decision) {
             self.rebuild_guard();
         }
     }
 
-    fn finished<'a>(
+    fn on_finished<'a>(
         &'a self,
         query: PolicyQuery<'a>,
         result: &'a mut Result<ToolResult, ToolError>,
     ) -> BoxFuture<'a, ()> {
         self.approved.end(&query.call.id);
         self.grants.end(&query.call.id);
-        Box::pin(self.hooks.after(query, self.mode(), self.guard(), result))
+        Box::pin(self.hooks.run_after_call(query, self.mode(), self.guard(), result))
     }
 
     fn session_hooks(&self) -> Option<&dyn SessionHooks> {

@@ -59,7 +59,7 @@ impl CheckedCalls {
         guard: Arc<Guard>,
     ) -> Arc<dyn FileAccessCheck> {
         let files = self.take(query);
-        let files = files.unwrap_or_else(|| CallFiles { named: guard.named(question), approved: true });
+        let files = files.unwrap_or_else(|| CallFiles { named: guard.named_files(question), approved: true });
         Arc::new(OpenedFileCheck {
             guard,
             tool: question.tool.to_owned(),
@@ -76,7 +76,7 @@ fn key(query: &PolicyQuery<'_>) -> String {
 }
 
 /// Returns the check for files that a session reads on its own, such as the map of a repository.
-pub(super) fn reading(guard: Arc<Guard>) -> Arc<dyn FileAccessCheck> {
+pub(super) fn read_check(guard: Arc<Guard>) -> Arc<dyn FileAccessCheck> {
     Arc::new(OpenedFileCheck {
         guard,
         tool: "read_file".to_owned(),

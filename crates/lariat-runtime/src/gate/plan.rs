@@ -16,12 +16,12 @@ pub(super) struct ApprovedCalls(Mutex<BTreeMap<ToolCallId, ApprovalHash>>);
 
 impl ApprovedCalls {
     pub(super) fn add(&self, call: &ToolCall) {
-        self.calls().insert(call.id.clone(), seal(&call.name, &call.arguments));
+        self.calls().insert(call.id.clone(), hash_call(&call.name, &call.arguments));
     }
 
     /// Whether the user approved exactly this tool call.
     pub(super) fn covers(&self, call: &ToolCall, arguments: &Value) -> bool {
-        self.calls().get(&call.id) == Some(&seal(&call.name, arguments))
+        self.calls().get(&call.id) == Some(&hash_call(&call.name, arguments))
     }
 
     pub(super) fn end(&self, id: &ToolCallId) {
@@ -33,6 +33,6 @@ impl ApprovedCalls {
     }
 }
 
-pub(super) fn seal(tool: &str, arguments: &Value) -> ApprovalHash {
+pub(super) fn hash_call(tool: &str, arguments: &Value) -> ApprovalHash {
     ApprovalHash::of([tool, &arguments.to_string()])
 }

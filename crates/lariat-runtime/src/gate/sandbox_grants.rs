@@ -14,7 +14,7 @@ use lariat_core::permission::{PermissionDecision, PermissionRequest};
 use lariat_guard::{ApprovalHash, Guard, GuardDecision, Mode, Query};
 use serde_json::json;
 
-use super::plan::seal;
+use super::plan::hash_call;
 use super::remembered_rules::RememberedRules;
 
 /// Maximum number of grants to tool calls that have not ended. Grants of approved tool calls that never
@@ -43,11 +43,12 @@ impl SandboxGrants {
         if granted.len() >= MAX_GRANTS {
             granted.pop_first();
         }
-        granted.insert(id.clone(), CallGrant { seal: seal(query.tool, query.arguments), openings: None });
+        granted
+            .insert(id.clone(), CallGrant { seal: hash_call(query.tool, query.arguments), openings: None });
     }
 
     /// Records a decision.
-    pub(super) fn answered(&self, request: &PermissionRequest, decision: &PermissionDecision) {
+    pub(super) fn record_decision(&self, request: &PermissionRequest, decision: &PermissionDecision) {
         let mut granted = self.lock();
         if decision.scope().is_none() {
             granted.remove(&request.tool_call_id);
@@ -65,17 +66,17 @@ impl SandboxGrants {
         remembered_rules: &RememberedRules,
         approved: bool,
     ) -> Vec<SandboxOpening> {
-        let seal = seal(query.tool, query.arguments);
+        let seal = hash_call(query.tool, query.arguments);
         let is_for_call = |granted: &&CallGrant| granted.seal == seal;
         let granted = self.lock().get(id).filter(is_for_call).and_then(|granted| granted.openings.clone());
         if let Some(granted) = granted {
             return granted;
         }
         let mut openings = remembered_rules.openings(query, guard);
-        let needs = guard.needs(query);
+        let needs = guard.needed_openings(query);
         if approved {
             // The user saw the tool call with its arguments in a plan.
-            openings.extend(Guard::requested(query).unwrap_or_default());
+            openings.extend(Guard::requested_openings(query).unwrap_or_default());
             openings.extend(needs);
         } else if needs.contains(&SandboxOpening::Git)
             && (query.mode == Mode::Bypass || guard.allowed_by_rules(query))

@@ -88,7 +88,7 @@ impl SessionHooks for Gate {
         event(kind).is_some_and(|event| self.hooks.wants(event))
     }
 
-    fn told<'a>(&'a self, session_id: &'a SessionId, moment: LifecycleEvent) -> BoxFuture<'a, HookAnswer> {
+    fn notify<'a>(&'a self, session_id: &'a SessionId, moment: LifecycleEvent) -> BoxFuture<'a, HookAnswer> {
         let kind = moment.kind();
         let Some(event) = event(kind).filter(|event| self.hooks.wants(*event)) else {
             return Box::pin(std::future::ready(HookAnswer::default()));

@@ -186,9 +186,9 @@ fn approval_applies_for_its_scope() {
     let gate = gate(r#"{"permissions": {"deny": ["Bash(cargo publish *)"]}}"#);
     let request = expect_approval(bash(&gate, "cargo test --all"));
     assert_eq!(request.remember.as_deref(), Some("Bash(cargo test *)"));
-    gate.answered(&request, &PermissionDecision::Allow);
+    gate.on_answered(&request, &PermissionDecision::Allow);
     expect_approval(bash(&gate, "cargo test --all"));
-    gate.answered(&request, &PermissionDecision::AllowSession);
+    gate.on_answered(&request, &PermissionDecision::AllowSession);
     assert_eq!(bash(&gate, "cargo test -p x"), Verdict::Allow);
     expect_approval(bash(&gate, "cargo build"));
     assert!(matches!(bash(&gate, "cargo test && cargo publish"), Verdict::Deny(_)));
@@ -199,11 +199,11 @@ fn approval_does_not_override_an_ask_rule() {
     let gate = gate(r#"{"permissions": {"ask": ["Bash(cargo test --all)"]}}"#);
     let request = expect_approval(bash(&gate, "cargo test -p x"));
     assert_eq!(request.remember.as_deref(), Some("Bash(cargo test *)"));
-    gate.answered(&request, &PermissionDecision::AllowSession);
+    gate.on_answered(&request, &PermissionDecision::AllowSession);
     assert_eq!(bash(&gate, "cargo test -p y"), Verdict::Allow);
     let request = expect_approval(bash(&gate, "cargo test --all"));
     assert_eq!(request.remember.as_deref(), None);
-    gate.answered(&request, &PermissionDecision::AllowSession);
+    gate.on_answered(&request, &PermissionDecision::AllowSession);
     expect_approval(bash(&gate, "cargo test --all"));
 }
 
@@ -212,7 +212,7 @@ fn critical_commands_require_approval_in_every_mode_and_are_never_remembered() {
     let gate = gate(r#"{"permissions": {"allow": ["Bash"], "defaultMode": "bypassPermissions"}}"#);
     let request = expect_approval(bash(&gate, "rm -rf ~"));
     assert_eq!((request.danger, request.remember.as_deref()), (DangerLevel::Critical, None));
-    gate.answered(&request, &PermissionDecision::AllowAlways);
+    gate.on_answered(&request, &PermissionDecision::AllowAlways);
     expect_approval(bash(&gate, "rm -rf ~"));
 }
 
@@ -222,7 +222,7 @@ fn allow_always_is_stored_for_the_project_and_can_be_revoked() {
     let book = ApprovalStore::new(PathBuf::from(&file));
     let first = gate("{}").with_approvals(book.clone()).unwrap();
     let request = expect_approval(bash(&first, "cargo test --all"));
-    first.answered(&request, &PermissionDecision::AllowAlways);
+    first.on_answered(&request, &PermissionDecision::AllowAlways);
     let second = gate("{}").with_approvals(book.clone()).unwrap();
     assert_eq!(bash(&second, "cargo test"), Verdict::Allow);
     let kept = book.of("/w").unwrap();
@@ -247,7 +247,7 @@ fn hooks_receive_the_result_and_may_add_to_it() {
     let call = call("bash", json!({"command": "ls"}));
     let mut result = Ok(ToolResult::text("a b"));
     let query = PolicyQuery::new(&session, &id, &call, ToolEffects::ALL);
-    gate.finished(query, &mut result).now_or_never().unwrap();
+    gate.on_finished(query, &mut result).now_or_never().unwrap();
     let text: Vec<_> = result
         .unwrap()
         .content
@@ -259,7 +259,7 @@ fn hooks_receive_the_result_and_may_add_to_it() {
 }
 
 fn notify(gate: &Gate, moment: LifecycleEvent) -> HookAnswer {
-    gate.told(&SessionId::from("s"), moment).now_or_never().unwrap()
+    gate.notify(&SessionId::from("s"), moment).now_or_never().unwrap()
 }
 
 #[test]
@@ -451,32 +451,32 @@ fn query_of<'a>(session: &'a SessionId, id: &'a LoopId, call: &'a ToolCall) -> P
 
 #[test]
 fn approval_grants_sandbox_exceptions_to_that_tool_call_only() {
-    let gate = gate("{}").sandboxed();
+    let gate = gate("{}").with_sandbox();
     let (session, id) = (SessionId::from("s"), LoopId::from("s.c.0"));
     let commit = call("bash", json!({ "command": "git commit -m x" }));
     let Verdict::Ask(request) = check(&gate, "bash", commit.arguments.clone()) else { panic!("not asked") };
     assert_eq!(request.openings, [SandboxOpening::Git]);
-    let open = |call: &ToolCall| gate.starts(query_of(&session, &id, call)).unwrap().openings;
+    let open = |call: &ToolCall| gate.on_start(query_of(&session, &id, call)).unwrap().openings;
     assert_eq!(open(&commit), []);
-    gate.answered(&request, &PermissionDecision::Allow);
+    gate.on_answered(&request, &PermissionDecision::Allow);
     // The user did not see this other tool call with the same id.
     assert_eq!(open(&call("bash", json!({ "command": "git push" }))), []);
     assert_eq!(open(&commit), [SandboxOpening::Git]);
     let mut result = Ok(ToolResult::text(""));
-    gate.finished(query_of(&session, &id, &commit), &mut result).now_or_never().unwrap();
+    gate.on_finished(query_of(&session, &id, &commit), &mut result).now_or_never().unwrap();
     assert_eq!(open(&commit), []);
 }
 
 #[test]
 fn session_approval_grants_sandbox_exceptions_to_tool_calls_that_match_its_rules() {
-    let gate = gate("{}").sandboxed();
+    let gate = gate("{}").with_sandbox();
     let (session, id) = (SessionId::from("s"), LoopId::from("s.c.0"));
     let Verdict::Ask(request) = check(&gate, "bash", json!({ "command": "npm install" })) else { panic!() };
     assert_eq!(request.openings, [SandboxOpening::Network]);
-    gate.answered(&request, &PermissionDecision::AllowSession);
+    gate.on_answered(&request, &PermissionDecision::AllowSession);
     let open = |command: &str| {
         let call = ToolCall { id: "c2".into(), ..call("bash", json!({ "command": command })) };
-        gate.starts(query_of(&session, &id, &call)).unwrap().openings
+        gate.on_start(query_of(&session, &id, &call)).unwrap().openings
     };
     assert_eq!(open("npm install left-pad"), [SandboxOpening::Network]);
     assert_eq!(open("curl example.com"), []);
@@ -488,12 +488,12 @@ fn session_approval_grants_sandbox_exceptions_to_tool_calls_that_match_its_rules
 fn decision_may_grant_fewer_or_more_sandbox_exceptions_than_requested() {
     let (session, id) = (SessionId::from("s"), LoopId::from("s.c.0"));
     for openings in [vec![], vec![SandboxOpening::Outside]] {
-        let gate = gate("{}").sandboxed();
+        let gate = gate("{}").with_sandbox();
         let commit = call("bash", json!({ "command": "git commit -m x" }));
         let Verdict::Ask(request) = check(&gate, "bash", commit.arguments.clone()) else { panic!() };
         let scope = lariat_core::permission::ApprovalScope::Once;
-        gate.answered(&request, &PermissionDecision::AllowWith { scope, openings: openings.clone() });
-        assert_eq!(gate.starts(query_of(&session, &id, &commit)).unwrap().openings, openings);
+        gate.on_answered(&request, &PermissionDecision::AllowWith { scope, openings: openings.clone() });
+        assert_eq!(gate.on_start(query_of(&session, &id, &commit)).unwrap().openings, openings);
     }
 }
 
@@ -501,7 +501,7 @@ fn decision_may_grant_fewer_or_more_sandbox_exceptions_than_requested() {
 fn requested_sandbox_exceptions_require_approval_in_every_mode_and_obey_deny_rules() {
     let needing = |needs: Value| json!({ "command": "ls", "needs": needs });
     for mode in [Mode::Default, Mode::AcceptEdits, Mode::Auto, Mode::Bypass] {
-        let gate = gate("{}").sandboxed();
+        let gate = gate("{}").with_sandbox();
         gate.set_mode(mode);
         for need in ["git", "network", "outside", "/opt/x"] {
             let verdict = check(&gate, "bash", needing(json!([need])));
@@ -509,7 +509,7 @@ fn requested_sandbox_exceptions_require_approval_in_every_mode_and_obey_deny_rul
         }
         assert!(matches!(check(&gate, "bash", needing(json!(["all"]))), Verdict::Deny(_)));
     }
-    let strict = gate(r#"{"permissions": {"deny": ["Edit(//opt/**)"]}}"#).sandboxed();
+    let strict = gate(r#"{"permissions": {"deny": ["Edit(//opt/**)"]}}"#).with_sandbox();
     assert!(matches!(check(&strict, "bash", needing(json!(["/opt/x"]))), Verdict::Deny(_)));
     strict.set_mode(Mode::DontAsk);
     assert!(matches!(check(&strict, "bash", needing(json!(["git"]))), Verdict::Deny(_)));
@@ -523,13 +523,13 @@ fn user_rules_grant_repository_access_and_auto_mode_grants_none() {
     let (session, id) = (SessionId::from("s"), LoopId::from("s.c.0"));
     let open = |gate: &Gate, command: &str| {
         let call = call("bash", json!({ "command": command }));
-        gate.starts(query_of(&session, &id, &call)).unwrap().openings
+        gate.on_start(query_of(&session, &id, &call)).unwrap().openings
     };
     let ruled =
-        gate(r#"{"permissions": {"allow": ["Bash(git commit *)", "Bash(npm install *)"]}}"#).sandboxed();
+        gate(r#"{"permissions": {"allow": ["Bash(git commit *)", "Bash(npm install *)"]}}"#).with_sandbox();
     assert_eq!(open(&ruled, "git commit -m x"), [SandboxOpening::Git]);
     assert_eq!(open(&ruled, "npm install x"), []);
-    let auto = gate("{}").sandboxed();
+    let auto = gate("{}").with_sandbox();
     auto.set_mode(Mode::Auto);
     assert_eq!(open(&auto, "git commit -m x"), []);
     auto.set_mode(Mode::Bypass);

@@ -45,7 +45,12 @@ impl ToolHooks {
     }
 
     /// Runs the hooks before a tool call.
-    pub(super) async fn before(&self, query: &PolicyQuery<'_>, mode: Mode, guard: &Guard) -> Outcome {
+    pub(super) async fn run_before_call(
+        &self,
+        query: &PolicyQuery<'_>,
+        mode: Mode,
+        guard: &Guard,
+    ) -> Outcome {
         let arguments = &query.call.arguments;
         let outcome = self.fire(HookEvent::PreToolUse, query, arguments, mode, guard, identity).await;
         if !outcome.context.is_empty() {
@@ -82,7 +87,7 @@ impl ToolHooks {
     }
 
     /// Runs the hooks after a tool call.
-    pub(super) async fn after(
+    pub(super) async fn run_after_call(
         &self,
         query: PolicyQuery<'_>,
         mode: Mode,
@@ -135,7 +140,7 @@ impl ToolHooks {
         let input =
             self.input_for(event, query.session_id, mode).with("tool_use_id", query.call.id.to_string());
         let subject = Subject::new(guard, tool, arguments, query.effects);
-        let fits = |rule: &str| guard.fits(rule, tool, arguments, query.effects);
+        let fits = |rule: &str| guard.rule_matches(rule, tool, arguments, query.effects);
         let outcome = self.run_event(&add(input), &[], Some(&subject), fits).await;
         if outcome.stops {
             let reason = outcome.reason().unwrap_or_else(|| "a hook stopped the run".to_owned());
@@ -168,7 +173,7 @@ impl ToolHooks {
         let Some(round) = EventHandlers::of(book, &self.spent, input, names, subject, fits) else {
             return Outcome::default();
         };
-        for unwaited in round.unwaited(runner) {
+        for unwaited in round.background_runs(runner) {
             match tokio::runtime::Handle::try_current() {
                 // Not awaited; the runner ends it at its timeout.
                 Ok(executor) => drop(executor.spawn(unwaited)),

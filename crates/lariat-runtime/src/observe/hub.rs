@@ -73,12 +73,12 @@ impl EventHub {
 
     /// Subscribes to events from now on. `capacity` is the number of events that may wait, at least 1.
     pub fn subscribe(&self, capacity: usize) -> Subscription {
-        self.admit(|published| (Queue::live(capacity, published), published))
+        self.admit(|published| (Queue::of_live_events(capacity, published), published))
     }
 
     /// Subscribes from a position in the journal: reads existing events first, then continues live.
     pub fn subscribe_from(&self, capacity: usize, from_seq: u64) -> Subscription {
-        self.admit(|published| (Queue::behind(capacity, from_seq, published), Some(from_seq)))
+        self.admit(|published| (Queue::after_journal(capacity, from_seq, published), Some(from_seq)))
     }
 
     /// Creates a queue for the current position, and adds it before anything else is published.

@@ -56,12 +56,12 @@ pub(super) enum NextStep {
 
 impl Queue {
     /// Creates a queue for events published from now on.
-    pub(super) fn live(capacity: usize, published: Option<u64>) -> Self {
+    pub(super) fn of_live_events(capacity: usize, published: Option<u64>) -> Self {
         Self::new(capacity, Feed::Live { expected: published }, published)
     }
 
     /// Creates a queue whose consumer starts with the journal.
-    pub(super) fn behind(capacity: usize, from: u64, published: Option<u64>) -> Self {
+    pub(super) fn after_journal(capacity: usize, from: u64, published: Option<u64>) -> Self {
         Self::new(capacity, Feed::Missing { from }, published)
     }
 
@@ -118,7 +118,7 @@ impl Queue {
     }
 
     /// Records that the consumer has read everything before `seq` from the journal.
-    pub(super) fn caught_up_to(&self, seq: u64) {
+    pub(super) fn mark_read_up_to(&self, seq: u64) {
         let mut state = self.lock();
         if let Feed::Missing { from } = &mut state.feed {
             *from = seq;
@@ -126,7 +126,7 @@ impl Queue {
     }
 
     /// Records that the journal has nothing at `from`. It is the end only if nothing was published meanwhile.
-    pub(super) fn journal_ended(&self) {
+    pub(super) fn mark_journal_end(&self) {
         let mut state = self.lock();
         if let (Feed::Missing { from }, None) = (state.feed, state.published) {
             state.feed = Feed::Live { expected: Some(from) };
@@ -139,7 +139,7 @@ impl Queue {
     }
 
     #[cfg(test)]
-    pub(super) fn allocated(&self) -> usize {
+    pub(super) fn allocated_capacity(&self) -> usize {
         self.lock().events.capacity()
     }
 

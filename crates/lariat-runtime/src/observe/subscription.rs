@@ -43,7 +43,7 @@ impl SubscriptionEnd {
 
 /// The events of a session, as one observer receives them. Dropping it unsubscribes.
 ///
-/// As a [`Stream`], it ends without an error; [`Self::closed`] returns the reason.
+/// As a [`Stream`], it ends without an error; [`Self::end_reason`] returns the reason.
 pub struct Subscription {
     queue: Arc<Queue>,
     hub: Weak<Shared>,
@@ -73,7 +73,7 @@ impl Subscription {
     }
 
     /// Returns why it ended, once it has.
-    pub const fn closed(&self) -> Option<&SubscriptionEnd> {
+    pub const fn end_reason(&self) -> Option<&SubscriptionEnd> {
         self.closed.as_ref()
     }
 
@@ -100,11 +100,11 @@ impl Subscription {
                     match ready!(self.replay.poll_event(&mut self.history, from, until, context)) {
                         Ok(Some(event)) => {
                             let next = event.seq.saturating_add(1);
-                            self.queue.caught_up_to(next);
+                            self.queue.mark_read_up_to(next);
                             self.position = Some(next);
                             return Poll::Ready(Ok(event));
                         }
-                        Ok(None) => self.queue.journal_ended(),
+                        Ok(None) => self.queue.mark_journal_end(),
                         Err(error) => return self.end(SubscriptionEnd::Failed(error)),
                     }
                 }

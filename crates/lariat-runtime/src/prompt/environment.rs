@@ -37,11 +37,11 @@ impl Environment {
 
 impl ContextSource for Environment {
     fn notes(&self, query: NotesQuery) -> BoxFuture<'_, Vec<Note>> {
-        let note = self.teller.tell("environment", &self.text(query.now), &query.told);
+        let note = self.teller.note("environment", &self.text(query.now), &query.told);
         Box::pin(std::future::ready(note.into_iter().collect()))
     }
 
-    fn only_looks(&self) -> bool {
+    fn is_read_only(&self) -> bool {
         true
     }
 }

@@ -32,11 +32,11 @@ impl ContextSource for FailureNotes {
                 "These attempts failed in this session and have not succeeded since. Do something else, or find the cause:\n{lines}"
             ),
         };
-        let note = self.teller.tell(SECTION, &text, &query.told);
+        let note = self.teller.note(SECTION, &text, &query.told);
         Box::pin(std::future::ready(note.into_iter().collect()))
     }
 
-    fn only_looks(&self) -> bool {
+    fn is_read_only(&self) -> bool {
         true
     }
 }

@@ -42,8 +42,8 @@ pub struct LearningsSection<L>(pub L);
 impl<L: Learnings> SectionSource for LearningsSection<L> {
     fn sections(&self, query: SectionQuery) -> BoxFuture<'_, Vec<Section>> {
         Box::pin(async move {
-            if let Some(sent) = query.sent_as(NAME) {
-                return vec![Section::new(NAME, sent.place, &*sent.text).once()];
+            if let Some(sent) = query.sent_section(NAME) {
+                return vec![Section::new(NAME, sent.place, &*sent.text).without_updates()];
             }
             let known = self.0.learnings().await;
             let lines: String = relevant(&known, &query.prompt).into_iter().map(line).collect();
@@ -53,7 +53,11 @@ impl<L: Learnings> SectionSource for LearningsSection<L> {
             let text = format!(
                 "# Learned in earlier sessions\nMay be out of date; check before you rely on it.\n{lines}"
             );
-            vec![Section::new(NAME, SectionStability::SemiStatic, text).with_max_tokens(1_000).once()]
+            vec![
+                Section::new(NAME, SectionStability::SemiStatic, text)
+                    .with_max_tokens(1_000)
+                    .without_updates(),
+            ]
         })
     }
 }

@@ -12,7 +12,7 @@
 //! - `section`: a section and its limit. `source`: sources of sections, and their assembly.
 //! - `notes`: notes, as differences where that is shorter. `session`: the system prompt of one session, and
 //!   what changed since.
-//! - `base`, `mode`, `environment`, `recitation`, `failures`, `learnings`: the built-in sections.
+//! - `base`, `mode`, `environment`, `open_task_notes`, `failures`, `learnings`: the built-in sections.
 //! - `report`: what is in the context window.
 
 mod base;
@@ -22,7 +22,7 @@ mod failures;
 mod learnings;
 mod mode;
 mod notes;
-mod recitation;
+mod open_task_notes;
 mod report;
 mod section;
 mod session;
@@ -36,7 +36,7 @@ pub use lariat_core::model::SectionStability;
 pub use learnings::{Learnings, LearningsSection, StoredLearning};
 pub use mode::ModeNotes;
 pub use notes::{NoteWriter, Notes};
-pub use recitation::OpenTaskNotes;
+pub use open_task_notes::OpenTaskNotes;
 pub use report::{ContextPart, ContextReport, PartKind};
 pub use section::Section;
 pub(crate) use session::{PromptSlot, SessionPrompt};

@@ -32,11 +32,11 @@ impl ContextSource for ModeNotes {
     fn notes(&self, query: NotesQuery) -> BoxFuture<'_, Vec<Note>> {
         let access = catch_unwind(AssertUnwindSafe(|| self.policy.access())).unwrap_or(Access::Reads);
         let text = if access == Access::Full { "" } else { PLAN };
-        let note = self.teller.tell("mode", text, &query.told);
+        let note = self.teller.note("mode", text, &query.told);
         Box::pin(std::future::ready(note.into_iter().collect()))
     }
 
-    fn only_looks(&self) -> bool {
+    fn is_read_only(&self) -> bool {
         true
     }
 }

@@ -28,12 +28,12 @@ pub struct NoteWriter {
 impl NoteWriter {
     /// Returns a note for the current text of a section; `None` if the conversation already has it. An empty
     /// text withdraws the section.
-    pub fn tell(&self, section: &str, text: &str, sent_notes: &NewestNotes) -> Option<Note> {
-        self.tell_since(section, None, text, sent_notes)
+    pub fn note(&self, section: &str, text: &str, sent_notes: &NewestNotes) -> Option<Note> {
+        self.note_since(section, None, text, sent_notes)
     }
 
-    /// Like [`tell`](Self::tell), for a section that the model already has as `first` in its system prompt.
-    pub fn tell_since(
+    /// Like [`note`](Self::note), for a section that the model already has as `first` in its system prompt.
+    pub fn note_since(
         &self,
         section: &str,
         first: Option<&str>,
@@ -119,8 +119,8 @@ impl ContextSource for Notes {
         })
     }
 
-    fn only_looks(&self) -> bool {
-        self.0.iter().all(|source| source.only_looks())
+    fn is_read_only(&self) -> bool {
+        self.0.iter().all(|source| source.is_read_only())
     }
 }
 

@@ -6,7 +6,7 @@ use super::*;
 
 /// Sends a section as a conversation would, and returns what the model reads.
 fn send(teller: &NoteWriter, sent_notes: &mut NewestNotes, text: &str) -> Option<String> {
-    let note = teller.tell("facts", text, sent_notes)?;
+    let note = teller.note("facts", text, sent_notes)?;
     sent_notes.add(&Arc::new(AgentMessage::note(note.section.clone(), note.text.clone())));
     Some(note.text)
 }
@@ -55,12 +55,12 @@ fn removed_section_is_withdrawn_once() {
 fn section_of_the_system_prompt_is_sent_only_after_it_changed() {
     let (teller, mut sent_notes) = (NoteWriter::default(), NewestNotes::default());
     let first = "Use tabs.\n".repeat(20);
-    assert_eq!(teller.tell_since("memory", Some(&first), &first, &sent_notes), None);
+    assert_eq!(teller.note_since("memory", Some(&first), &first, &sent_notes), None);
     let now = format!("{first}Never push.\n");
-    let note = teller.tell_since("memory", Some(&first), &now, &sent_notes).unwrap();
+    let note = teller.note_since("memory", Some(&first), &now, &sent_notes).unwrap();
     assert!(note.text.contains("+ Never push."), "{}", note.text);
     sent_notes.add(&Arc::new(AgentMessage::note("memory", note.text)));
-    assert_eq!(teller.tell_since("memory", Some(&first), &now, &sent_notes), None);
-    let back = teller.tell_since("memory", Some(&first), &first, &sent_notes).unwrap();
+    assert_eq!(teller.note_since("memory", Some(&first), &now, &sent_notes), None);
+    let back = teller.note_since("memory", Some(&first), &first, &sent_notes).unwrap();
     assert!(back.text.contains("- Never push."), "{}", back.text);
 }

@@ -28,7 +28,7 @@ fn window(messages: Vec<AgentMessage>) -> Window {
         message.assign_id(|| lariat_core::id::MessageId::new(uuid::Uuid::from_u128(n as u128 + 1)));
         Arc::new(message)
     });
-    Transcript::repaired(named).0.window()
+    Transcript::repair(named).0.window()
 }
 
 #[test]

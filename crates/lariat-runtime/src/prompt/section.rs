@@ -48,21 +48,21 @@ impl Section {
 
     /// Sets where to find the whole text: a path, or the call of a tool.
     #[must_use]
-    pub fn with_whole(mut self, whole: impl Into<String>) -> Self {
+    pub fn with_full_text_at(mut self, whole: impl Into<String>) -> Self {
         self.whole = Some(whole.into());
         self
     }
 
     /// Marks the section as the state at the start of the session: later changes are not reported.
     #[must_use]
-    pub const fn once(mut self) -> Self {
+    pub const fn without_updates(mut self) -> Self {
         self.once = true;
         self
     }
 
     /// Returns the text within the limit. If it was truncated, it ends with how much is left out and where
     /// the rest is.
-    pub fn bounded(&self) -> String {
+    pub fn bounded_text(&self) -> String {
         let text = self.text.trim_end();
         if estimate_tokens(text) <= self.max_tokens {
             return text.to_owned();
@@ -77,8 +77,8 @@ impl Section {
     }
 
     /// Returns the section as it is sent.
-    pub fn sent(&self) -> PromptSection {
-        PromptSection::new(self.name.clone(), self.place, self.bounded())
+    pub fn to_prompt_section(&self) -> PromptSection {
+        PromptSection::new(self.name.clone(), self.place, self.bounded_text())
     }
 }
 
@@ -99,15 +99,15 @@ mod tests {
     #[test]
     fn section_that_fits_is_complete() {
         let section = Section::new("a", SectionStability::Static, "one\ntwo\n\n");
-        assert_eq!(section.bounded(), "one\ntwo");
+        assert_eq!(section.bounded_text(), "one\ntwo");
     }
 
     #[test]
     fn long_section_is_truncated_at_a_line_and_says_where_the_rest_is() {
         let text: String = (0..100).map(|n| format!("line {n}\n")).collect();
         let section = Section::new("memory", SectionStability::SemiStatic, text.clone()).with_max_tokens(5);
-        let section = section.with_whole("`read_file` CLAUDE.md");
-        let shown = section.bounded();
+        let section = section.with_full_text_at("`read_file` CLAUDE.md");
+        let shown = section.bounded_text();
         assert_eq!(
             shown,
             format!(
@@ -123,7 +123,7 @@ mod tests {
         for most in 0..20 {
             let section =
                 Section::new("a", SectionStability::Static, "日本語".repeat(9)).with_max_tokens(most);
-            assert!(section.bounded().contains("left out here"));
+            assert!(section.bounded_text().contains("left out here"));
         }
     }
 }

@@ -60,7 +60,7 @@ impl SessionPrompt {
         });
         let note = |name: &&str| {
             let (sent, now) = (find(&self.sent, name), find(&self.current, name));
-            self.teller.tell_since(name, Some(&sent), &now, sent_notes)
+            self.teller.note_since(name, Some(&sent), &now, sent_notes)
         };
         names.iter().filter_map(note).collect()
     }

@@ -41,13 +41,13 @@ impl SectionQuery {
 
     /// Adds the sections already sent, for a resumed session.
     #[must_use]
-    pub fn with_sent(mut self, sent: Vec<PromptSection>) -> Self {
+    pub fn with_sent_sections(mut self, sent: Vec<PromptSection>) -> Self {
         self.sent = sent;
         self
     }
 
     /// Returns the section with this name that is already in the system prompt.
-    pub fn sent_as(&self, name: &str) -> Option<&PromptSection> {
+    pub fn sent_section(&self, name: &str) -> Option<&PromptSection> {
         self.sent.iter().find(|section| section.name == name)
     }
 }
@@ -78,8 +78,8 @@ impl Sections {
         for source in &self.0 {
             let asking = AssertUnwindSafe(async { source.sections(query.clone()).await });
             for section in asking.catch_unwind().await.unwrap_or_default() {
-                let once = query.sent_as(&section.name).filter(|_| section.once).cloned();
-                let section = once.unwrap_or_else(|| section.sent());
+                let once = query.sent_section(&section.name).filter(|_| section.once).cloned();
+                let section = once.unwrap_or_else(|| section.to_prompt_section());
                 sections.retain(|known| known.name != section.name);
                 if section.place != SectionStability::Dynamic && !section.text.trim().is_empty() {
                     sections.push(section);

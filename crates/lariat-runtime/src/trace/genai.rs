@@ -89,7 +89,7 @@ pub const RETRY: &str = "lariat.retry";
 
 /// Returns the error kind of a failed model call.
 pub fn error_type(error: &str) -> &'static str {
-    match FailureKind::of_words(error) {
+    match FailureKind::from_message(error) {
         FailureKind::RateLimited => "rate_limited",
         FailureKind::Network => "network",
         FailureKind::Auth => "authentication",

@@ -72,7 +72,7 @@ impl TraceLog {
     }
 
     /// Returns the number of lost events that no line reports yet.
-    pub fn lost(&self) -> u64 {
+    pub fn lost_count(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 
@@ -101,7 +101,7 @@ impl Observer for TraceLog {
 
 impl std::fmt::Debug for TraceLog {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TraceLog").field("lost", &self.lost()).field("live", &self.live).finish()
+        f.debug_struct("TraceLog").field("lost", &self.lost_count()).field("live", &self.live).finish()
     }
 }
 

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::form::{AnswerSchema, SchemaError};
+use super::answer_schema::{AnswerSchema, SchemaError};
 use crate::agent::{Agent, AgentError, AgentOutput};
 
 /// A typed answer, and the run that produced it.
@@ -92,7 +92,7 @@ impl Agent {
         prompt: impl Into<AgentMessage>,
         schema: Value,
     ) -> Result<TypedAnswer<Value>, TypedError> {
-        let form = AnswerSchema::given(schema)?;
+        let form = AnswerSchema::from_value(schema)?;
         Box::pin(self.answer(prompt.into(), &form, |value| Ok(value.clone()))).await
     }
 
@@ -128,7 +128,7 @@ impl Agent {
                     return Err(TypedError::Invalid { problem, tries, output: Box::new(output) });
                 }
                 Err(problem) => {
-                    prompt = form.again(&problem);
+                    prompt = form.retry_message(&problem);
                     earlier = Some(output);
                 }
             }

@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::form::schema_of;
+use super::answer_schema::schema_of;
 
 type Outcome = Result<ToolResult, ToolError>;
 type StartedCall = Result<BoxFuture<'static, Outcome>, ToolError>;

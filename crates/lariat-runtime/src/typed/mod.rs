@@ -11,10 +11,10 @@
 //! [`Agent::run_with_schema`]: crate::Agent::run_with_schema
 
 mod answer;
-mod form;
+mod answer_schema;
 mod function;
 mod wire;
 
 pub use answer::{TypedAnswer, TypedError};
-pub use form::{AnswerSchema, SchemaError};
+pub use answer_schema::{AnswerSchema, SchemaError};
 pub use function::FunctionTool;

@@ -34,7 +34,7 @@ const FORMATS: [&str; 9] =
     ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
 
 /// Converts a schema to its enforceable part.
-pub(super) fn enforceable(mut schema: Value) -> Value {
+pub(super) fn to_enforceable(mut schema: Value) -> Value {
     for_each_schema(&mut schema, &mut |fields| {
         close_object(fields);
         describe_rejected_keywords(fields);

@@ -2,8 +2,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::form::schema_of;
-use super::{enforceable, wrap_in_field};
+use super::super::answer_schema::schema_of;
+use super::{to_enforceable, wrap_in_field};
 
 #[derive(Deserialize, JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -34,7 +34,7 @@ struct Node {
 
 #[test]
 fn type_becomes_a_schema_that_every_provider_enforces() {
-    let sent = enforceable(schema_of::<Order>());
+    let sent = to_enforceable(schema_of::<Order>());
     assert_eq!(sent["required"], json!(["count", "format", "to", "urgent", "when"]));
     assert_eq!(sent["additionalProperties"], false);
     let count = &sent["properties"]["count"];
@@ -65,8 +65,8 @@ fn every_object_of_an_enforceable_schema_is_closed_and_requires_all_properties()
             _ => {}
         }
     }
-    check(&enforceable(schema_of::<Order>()));
-    check(&enforceable(wrap_in_field("answer", schema_of::<Vec<Order>>())));
+    check(&to_enforceable(schema_of::<Order>()));
+    check(&to_enforceable(wrap_in_field("answer", schema_of::<Vec<Order>>())));
 }
 
 #[test]

@@ -77,7 +77,7 @@ async fn cheaper_model_summarises_old_turns_and_user_messages_stay() {
     let agent = talked(fixture.agent().context(small(4_000)).compaction_model(cheap()), 6);
     let report = agent.compact(Some("the parser")).await.unwrap();
     assert!(report.tokens_after * 2 <= report.tokens_before, "{report:?}");
-    let asked = &fixture.model.recorded()[0];
+    let asked = &fixture.model.recorded_requests()[0];
     assert_eq!((&*asked.model_config.id, asked.tools.len()), ("cheap", 0));
     let words = &sent_messages(asked)[0];
     assert!(words.contains("above all: the parser") && words.contains("answer 0"), "{words}");
@@ -210,7 +210,7 @@ async fn summary_that_hangs_delays_neither_the_run_nor_its_end() {
     let journal = fixture.journal(&agent.session_id()).await;
     assert!(journal.iter().any(|event| kind(event) == "CompactionWarning"));
     assert!(!journal.iter().any(|event| kind(event) == "Compaction"));
-    assert!(fixture.model.recorded().iter().any(|request| request.model_config.id == "cheap"));
+    assert!(fixture.model.recorded_requests().iter().any(|request| request.model_config.id == "cheap"));
 }
 
 #[tokio::test(start_paused = true)]

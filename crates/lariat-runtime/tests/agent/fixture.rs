@@ -62,7 +62,7 @@ impl Fixture {
     }
 
     fn at(clock: Arc<dyn Clock>, model: ScriptedModel) -> Self {
-        let model = model.with_clock(Arc::clone(&clock)).recording();
+        let model = model.with_clock(Arc::clone(&clock)).with_recording();
         Self { model: Arc::new(model), store: Arc::new(MemoryStore::new()), ledger: Ledger::new(), clock }
     }
 
@@ -79,7 +79,7 @@ impl Fixture {
     pub(crate) fn tool(&self, name: &str, act: impl Fn() -> Act + Send + 'static) -> LedgerTool {
         LedgerTool::new(name, self.ledger.clone(), Arc::clone(&self.clock))
             .with_effects(ToolEffects::WRITES)
-            .acting(move |_| act())
+            .with_script(move |_| act())
     }
 
     pub(crate) async fn journal(&self, session_id: &SessionId) -> Vec<Event> {
@@ -88,7 +88,7 @@ impl Fixture {
 
     /// Returns the messages of a request to the model, as `role: text`.
     pub(crate) fn sent_messages(&self, request: usize) -> Vec<String> {
-        sent_messages(&self.model.recorded()[request])
+        sent_messages(&self.model.recorded_requests()[request])
     }
 
     /// Asserts that a real API would have accepted all requests.

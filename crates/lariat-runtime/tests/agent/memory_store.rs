@@ -14,7 +14,7 @@ impl StoreFixture for InMemory {
         Box::pin(async { Arc::new(MemoryStore::new()) as Arc<dyn SessionStore> })
     }
 
-    fn keeps(&self) -> bool {
+    fn is_persistent(&self) -> bool {
         false
     }
 }

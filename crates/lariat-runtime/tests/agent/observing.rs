@@ -84,7 +84,7 @@ async fn slow_subscriber_receives_the_durable_events_later() {
     let calls = (0..20).map(|n| call(&format!("c{n}"), "write"));
     let fixture = Fixture::new(calls.chain([Reply::text("done")]));
     let mut n = 0;
-    let tool = fixture.tool("write", || Act::text("ok")).acting(move |_| {
+    let tool = fixture.tool("write", || Act::text("ok")).with_script(move |_| {
         n += 1;
         Act::text(format!("result {n}"))
     });
@@ -132,7 +132,7 @@ async fn callback_receives_every_event_of_every_run() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn blocking_callback_does_not_delay_the_run() {
     let fixture = Fixture::without_time(
-        ScriptedModel::new([call("c1", "write"), Reply::text("done").split(1)]).yielding(),
+        ScriptedModel::new([call("c1", "write"), Reply::text("done").split(1)]).with_yields(),
     );
     let (release, blocked) = mpsc::channel::<()>();
     let blocked = Mutex::new(blocked);

@@ -76,7 +76,7 @@ fn proposal(id: &str, path: &str, content: &str) -> Reply {
 }
 
 fn offered(fixture: &Fixture, request: usize) -> Vec<String> {
-    fixture.model.recorded()[request].tools.iter().map(|tool| tool.name.clone()).collect()
+    fixture.model.recorded_requests()[request].tools.iter().map(|tool| tool.name.clone()).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -93,7 +93,7 @@ async fn plan_mode_hides_tools_that_change_something() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn plan_is_reviewed_approved_in_part_and_carried_out_in_order() {
+async fn plan_is_reviewed_approved_in_part_and_applied_in_order() {
     let fixture = Fixture::new([
         proposal("c1", "a", "one"),
         proposal("c2", "a", "two"),
@@ -127,7 +127,7 @@ async fn plan_is_reviewed_approved_in_part_and_carried_out_in_order() {
     assert!(shown.starts_with("1. write_file a\nafter line 0:\n+one\n2. write_file a\n"), "{shown}");
 
     let decision = plan.approve(|change| change.id.as_str() != "c2");
-    let output = agent.carry_out(decision).await.unwrap();
+    let output = agent.apply_plan(decision).await.unwrap();
     assert_eq!(
         (output.text.as_str(), shared_text.lines()),
         ("carried out", vec!["one".into(), "three".into()])
@@ -152,14 +152,14 @@ async fn change_that_differs_from_its_preview_does_not_start() {
     let plan = agent.plan().await.unwrap();
     assert_eq!(plan.changes[0].preview, Preview::Known("after line 0:\n+one".into()));
     shared_text.0.lock().unwrap().push("another writer".into());
-    let refused = agent.carry_out(plan.approve_all()).await;
+    let refused = agent.apply_plan(plan.approve_all()).await;
     assert!(matches!(refused, Err(AgentError::PlanChanged)), "{refused:?}");
     assert_eq!(shared_text.lines(), ["another writer"]);
     // After a new review it can be approved, but not twice.
     let plan = agent.plan().await.unwrap();
-    agent.carry_out(plan.approve_all()).await.unwrap();
+    agent.apply_plan(plan.approve_all()).await.unwrap();
     assert_eq!(shared_text.lines(), ["another writer", "one"]);
-    let again = agent.carry_out(plan.approve_all()).await;
+    let again = agent.apply_plan(plan.approve_all()).await;
     assert!(matches!(again, Err(AgentError::PlanChanged)), "{again:?}");
     assert_eq!(shared_text.lines(), ["another writer", "one"]);
 }
@@ -195,7 +195,7 @@ async fn deny_rule_wins_over_an_approved_plan() {
         Arc::new(NoLinks),
     );
     let agent = agent(&fixture, &Arc::new(strict), &shared_text);
-    agent.carry_out(plan.approve_all()).await.unwrap();
+    agent.apply_plan(plan.approve_all()).await.unwrap();
     assert_eq!(shared_text.lines(), [""; 0]);
 }
 

@@ -22,7 +22,12 @@ fn memory(text: &str) -> Section {
 }
 
 fn prompts(fixture: &Fixture) -> Vec<String> {
-    fixture.model.recorded().iter().map(|request| request.system_prompt.as_str().to_owned()).collect()
+    fixture
+        .model
+        .recorded_requests()
+        .iter()
+        .map(|request| request.system_prompt.as_str().to_owned())
+        .collect()
 }
 
 #[tokio::test]
@@ -68,7 +73,8 @@ async fn another_process_sends_the_journaled_prompt_and_the_difference_once() {
 #[tokio::test]
 async fn changes_of_a_section_marked_once_are_not_reported() {
     let fixture = Fixture::without_time(ScriptedModel::new([]));
-    let agent = |text: &str| fixture.agent().session_id("s").section(memory(text).once()).build().unwrap();
+    let agent =
+        |text: &str| fixture.agent().session_id("s").section(memory(text).without_updates()).build().unwrap();
     agent("src/a.rs").run("one").await.unwrap();
     agent("src/b.rs").run("two").await.unwrap();
     assert_eq!(prompts(&fixture), ["src/a.rs"; 2]);

@@ -279,7 +279,7 @@ async fn time_limit_also_ends_a_run_while_a_tool_runs() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn agent_accepts_the_next_prompt_after_agent_end() {
-    let fixture = Fixture::without_time(ScriptedModel::from_fn(|_, _| Reply::text("again")).yielding());
+    let fixture = Fixture::without_time(ScriptedModel::from_fn(|_, _| Reply::text("again")).with_yields());
     let agent = fixture.agent().on_event(|_| {}).build().unwrap();
     for _ in 0..200 {
         let mut stream = agent.prompt("go").unwrap();
@@ -301,13 +301,12 @@ async fn output_reports_changes_cost_and_duration_also_as_json() {
     let files =
         |change: &str| json!({"files": [{"path": "a.txt", "change": change}, {"path": "b", "bytes": 1}]});
     let mut changes = ["modified", "added"];
-    let tool = lariat_test::LedgerTool::new("write", fixture.ledger.clone(), fixture.clock.clone()).acting(
-        move |_| {
+    let tool = lariat_test::LedgerTool::new("write", fixture.ledger.clone(), fixture.clock.clone())
+        .with_script(move |_| {
             changes.reverse();
             let result = ToolResult::text("ok").with_details(files(changes[0]));
             Act::answer(Ok(result)).after(Duration::from_millis(1_500))
-        },
-    );
+        });
     let agent = fixture.agent().tool(tool).build().unwrap();
     let output = agent.run("write it").await.unwrap();
     assert_eq!((output.cost, output.duration.as_secs()), (Cost::from_nano_usd(7), 3));

@@ -103,7 +103,7 @@ async fn no_secret_leaks() {
         ("events", events.iter().map(|event| serde_json::to_string(&**event).unwrap()).collect::<String>()),
         ("events, in debug output", format!("{events:?}")),
         ("journal", journal.iter().map(|event| serde_json::to_string(&**event).unwrap()).collect()),
-        ("requests", format!("{:?}", fixture.model.recorded())),
+        ("requests", format!("{:?}", fixture.model.recorded_requests())),
         ("configuration", format!("{config:?}")),
     ];
     assert!(

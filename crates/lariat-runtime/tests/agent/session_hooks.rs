@@ -41,9 +41,9 @@ struct ScriptedCommands {
 }
 
 /// Counts a hanging hook until it is dropped.
-struct Hanging<'a>(&'a AtomicUsize);
+struct HangingRunner<'a>(&'a AtomicUsize);
 
-impl Drop for Hanging<'_> {
+impl Drop for HangingRunner<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
@@ -63,7 +63,7 @@ impl HookRunner for ScriptedCommands {
             Some((_, reason)) => exited(2, "", reason),
             None if command == "hang" => Box::pin(async {
                 self.hanging.fetch_add(1, Ordering::SeqCst);
-                let _hanging = Hanging(&self.hanging);
+                let _hanging = HangingRunner(&self.hanging);
                 std::future::pending().await
             }),
             None if command == "late" => Box::pin(async {
@@ -416,7 +416,7 @@ impl CompactionStrategy for KeepUserMessages {
         let going = query
             .window
             .iter()
-            .filter(|message| message.as_user().is_none_or(|user| !user.origin.is_person()));
+            .filter(|message| message.as_user().is_none_or(|user| !user.origin.is_from_user()));
         let drop = |id| CompactionEdit::Drop { first: id, last: id };
         let edits = going.map(|message| drop(message.id())).collect();
         Box::pin(std::future::ready(CompactionProposal { edits, ..CompactionProposal::default() }))

@@ -88,7 +88,7 @@ async fn run_given_up_during_an_outage_is_recovered_by_the_same_agent() {
         assert!(matches!(agent.run("hello?").await, Err(AgentError::Interrupted(_))), "{fault:?}");
         let output = agent.recover().await.unwrap().unwrap();
         assert_eq!(output.outcome, RunOutcome::Completed, "{fault:?}");
-        assert!(fixture.ledger.repeated().is_empty());
+        assert!(fixture.ledger.repeated_calls().is_empty());
         agent.run("hello?").await.unwrap();
         let messages = fixture.sent_messages(fixture.model.requests() - 1);
         let times = messages.iter().filter(|message| *message == "user: said during the outage").count();

@@ -40,7 +40,7 @@ async fn answer_has_the_requested_type_and_the_next_run_has_no_schema() {
     let output = agent.run("Thanks.").await.unwrap();
     assert_eq!((output.text.as_str(), output.structured), ("You are welcome.", None));
 
-    let requests = fixture.model.recorded();
+    let requests = fixture.model.recorded_requests();
     let schema = requests[0].output_schema.as_ref().unwrap();
     assert_eq!(schema.name, "City");
     assert_eq!(schema.schema["additionalProperties"], false);
@@ -95,7 +95,7 @@ async fn fenced_answer_is_accepted_and_a_list_is_wrapped_in_an_object() {
     let typed = agent.run_typed::<Vec<u8>>("The first three numbers?").await.unwrap();
     assert_eq!(typed.value, [1, 2, 3]);
     assert_eq!(typed.output.structured, Some(json!([1, 2, 3])));
-    let schema = fixture.model.recorded()[0].output_schema.clone().unwrap();
+    let schema = fixture.model.recorded_requests()[0].output_schema.clone().unwrap();
     assert_eq!(schema.schema["properties"]["answer"]["type"], "array");
 }
 
@@ -109,7 +109,7 @@ async fn schema_as_data_is_sent_unchanged_and_validated() {
     let agent = fixture.agent().build().unwrap();
     let typed = agent.run_with_schema("Say a word.", schema.clone()).await.unwrap();
     assert_eq!((typed.value, typed.tries), (json!({"word": "yes"}), 2));
-    let sent = fixture.model.recorded()[0].output_schema.clone().unwrap();
+    let sent = fixture.model.recorded_requests()[0].output_schema.clone().unwrap();
     assert_eq!((sent.name.as_str(), &sent.schema), ("a_word_", &schema));
 
     for wrong in [json!("text"), json!({"type": "nonsense"}), json!({"$ref": "https://example.com/s.json"})] {

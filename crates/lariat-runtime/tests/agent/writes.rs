@@ -24,7 +24,7 @@ impl ContextSource for FactSource {
         Box::pin(std::future::ready(first.then(|| Note::new("facts", "It rains.")).into_iter().collect()))
     }
 
-    fn only_looks(&self) -> bool {
+    fn is_read_only(&self) -> bool {
         self.looks
     }
 }

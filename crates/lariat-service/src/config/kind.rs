@@ -57,7 +57,7 @@ pub enum Kind {
 
 impl Key {
     /// Marks the setting as restricting.
-    pub(super) const fn restricting(self) -> Self {
+    pub(super) const fn as_restricting(self) -> Self {
         Self { restricts: true, ..self }
     }
 
@@ -67,7 +67,7 @@ impl Key {
     }
 
     /// Sets the example for the template.
-    pub(super) const fn such_as(self, example: &'static str) -> Self {
+    pub(super) const fn with_example(self, example: &'static str) -> Self {
         Self { example, ..self }
     }
 

@@ -15,7 +15,7 @@ mod settings;
 
 pub use keys::KEYS;
 pub use kind::{Key, Kind};
-pub use resolve::{SettingSources, SettingValue, SettingsLayer, Warning, explained};
+pub use resolve::{SettingSources, SettingValue, SettingsLayer, Warning, explain};
 pub use schema::schema;
 pub use settings::{
     AuthSettings, BudgetSettings, ColorChoice, ContextSettings, InstructionFiles, KeyStorage, LimitSettings,

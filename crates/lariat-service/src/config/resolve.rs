@@ -65,12 +65,12 @@ pub struct Warning {
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.origin, explained(&self.key, &self.problem))
+        write!(f, "{}: {}", self.origin, explain(&self.key, &self.problem))
     }
 }
 
 /// Joins a key and the problem with it to a sentence: `unknown setting `x``, or `` `x` must be … ``.
-pub fn explained(key: &str, problem: &str) -> String {
+pub fn explain(key: &str, problem: &str) -> String {
     match problem.strip_prefix(UNKNOWN) {
         Some(hint) => format!("unknown setting `{key}`{hint}"),
         None => format!("`{key}` {problem}"),
@@ -99,7 +99,7 @@ impl SettingSources {
                 self.set(origin, key, path, value);
             } else if let Some(table) = value.as_object().filter(|_| keys::is_table(&path)) {
                 self.take(origin, &path, table);
-            } else if !keys::is_elsewhere(&path) {
+            } else if !keys::is_read_elsewhere(&path) {
                 let known = match value {
                     Value::Object(_) => nearest(&path, keys::tables()),
                     _ => nearest(&path, keys::names()),
@@ -107,7 +107,7 @@ impl SettingSources {
                 let hint = known.map(|known| format!("; did you mean `{known}`?")).unwrap_or_default();
                 let problem = format!("{UNKNOWN}{hint}");
                 match keys::seems_restricting(&path) {
-                    true => self.breaks(origin, path, problem),
+                    true => self.add_broken(origin, path, problem),
                     false => self.warn(origin, path, problem),
                 }
             }
@@ -115,13 +115,13 @@ impl SettingSources {
     }
 
     fn set(&mut self, origin: &Origin, key: &'static Key, path: String, value: &Value) {
-        if key.raises && origin.level.is_of_the_workspace() {
+        if key.raises && origin.level.is_workspace_level() {
             let problem = "may only be set in your own settings, not by a project";
             return self.warn(origin, path, problem.to_owned());
         }
         match key.kind.read(value) {
             Ok(value) => self.put(origin, key, path, value),
-            Err(problem) if key.restricts => self.breaks(origin, path, problem),
+            Err(problem) if key.restricts => self.add_broken(origin, path, problem),
             Err(problem) => self.warn(origin, path, problem),
         }
     }
@@ -130,8 +130,8 @@ impl SettingSources {
     /// one with a flag or a variable.
     fn put(&mut self, origin: &Origin, key: &'static Key, path: String, value: Value) {
         let is_less = |than: &Value| key.caps && key.kind.is_less(&value, than);
-        let is_of_the_workspace = origin.level.is_of_the_workspace();
-        if key.caps && is_of_the_workspace && key.default_value().is_some_and(|own| !is_less(&own)) {
+        let is_workspace_level = origin.level.is_workspace_level();
+        if key.caps && is_workspace_level && key.default_value().is_some_and(|own| !is_less(&own)) {
             return;
         }
         let applies = match self.values.get(&path).map(|known| (known, known.origin.level)) {
@@ -144,11 +144,11 @@ impl SettingSources {
         }
     }
 
-    fn breaks(&mut self, origin: &Origin, key: String, problem: String) {
+    fn add_broken(&mut self, origin: &Origin, key: String, problem: String) {
         let origin = match origin.level {
-            Level::Environment => Origin::named(Level::Environment, keys::variable_of(&key)),
+            Level::Environment => Origin::by_name(Level::Environment, keys::variable_of(&key)),
             Level::Flags if origin.file.is_none() => match keys::flag_of(&key) {
-                Some(flag) => Origin::named(Level::Flags, flag),
+                Some(flag) => Origin::by_name(Level::Flags, flag),
                 None => origin.clone(),
             },
             _ => origin.clone(),

@@ -114,7 +114,7 @@ fn every_restricting_key_fails_closed_for_every_broken_value_in_every_layer() {
     for key in KEYS.iter().filter(|key| key.restricts) {
         let levels =
             [Level::Managed, Level::Flags, Level::Environment, Level::Local, Level::Project, Level::User];
-        for level in levels.into_iter().filter(|level| !(key.raises && level.is_of_the_workspace())) {
+        for level in levels.into_iter().filter(|level| !(key.raises && level.is_workspace_level())) {
             for value in broken_values(key.kind) {
                 // A valid value of another layer must not hide the broken one.
                 let other = if level == Level::Managed { Level::User } else { Level::Managed };
@@ -124,7 +124,7 @@ fn every_restricting_key_fails_closed_for_every_broken_value_in_every_layer() {
                 ]);
                 let broken = sources.settings().expect_err(&format!("{} = {value} in {level:?}", key.name));
                 assert!(broken.subject.starts_with(key.name), "{broken} for {} = {value}", key.name);
-                assert!(!broken.place().is_empty());
+                assert!(!broken.location().is_empty());
                 tried += 1;
             }
         }
@@ -233,9 +233,9 @@ fn invalid_restriction_is_broken_and_names_its_place() {
         layer(Level::Environment, json!({ "limits": { "turns": "abc" } })),
         layer(Level::Flags, json!({ "limits": { "time": "10" } })),
     ]);
-    let places: Vec<String> = sources.broken.iter().map(BrokenRestriction::place).collect();
+    let places: Vec<String> = sources.broken.iter().map(BrokenRestriction::location).collect();
     assert_eq!(places, ["--max-time", "LARIAT_LIMITS__TURNS"]);
-    assert_eq!(sources.settings().map_err(|broken| broken.place()), Err("--max-time".to_owned()));
+    assert_eq!(sources.settings().map_err(|broken| broken.location()), Err("--max-time".to_owned()));
 }
 
 #[test]

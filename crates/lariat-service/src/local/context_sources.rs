@@ -50,7 +50,7 @@ pub fn skills(workspace: &Workspace, home: Option<&Path>, trust: Trust) -> Skill
     if trust == Trust::Trusted
         && let Ok(project) = Workspace::open(territory.root()).map(Workspace::without_hints)
     {
-        for directory in territory.way() {
+        for directory in territory.directories_to_root() {
             let folders = SKILLS.iter().map(|folder| directory.join(folder));
             let is_of_project =
                 |path: &std::path::PathBuf| territory.owner(&project.path().join(path)) == Owner::Project;
@@ -108,7 +108,7 @@ impl MapSection {
 
     /// Omits files that may not be read.
     #[must_use]
-    pub fn judged_by(mut self, files: Arc<dyn FileAccessCheck>) -> Self {
+    pub fn with_access_check(mut self, files: Arc<dyn FileAccessCheck>) -> Self {
         self.files = Some(files);
         self
     }
@@ -117,8 +117,8 @@ impl MapSection {
 impl SectionSource for MapSection {
     fn sections(&self, query: SectionQuery) -> BoxFuture<'_, Vec<Section>> {
         Box::pin(async move {
-            if let Some(sent) = query.sent_as(MAP) {
-                return vec![Section::new(MAP, sent.place, &*sent.text).once()];
+            if let Some(sent) = query.sent_section(MAP) {
+                return vec![Section::new(MAP, sent.place, &*sent.text).without_updates()];
             }
             let tools = lariat_tools::search_tools(&self.bench);
             let Some(map) = tools.into_iter().find(|tool| tool.name() == "repo_map") else {
@@ -139,7 +139,7 @@ impl SectionSource for MapSection {
             );
             let section = Section::new(MAP, SectionStability::SemiStatic, text)
                 .with_max_tokens(self.tokens + self.tokens / 4);
-            vec![section.with_whole("call `repo_map`").once()]
+            vec![section.with_full_text_at("call `repo_map`").without_updates()]
         })
     }
 }
@@ -167,7 +167,7 @@ impl GitNotes {
 
     /// Starts the status query now, so that git works while the session is built. Needs a Tokio runtime.
     #[must_use]
-    pub fn asking_now(self) -> Self {
+    pub fn start_query(self) -> Self {
         let git = Arc::clone(&self.git);
         let status = tokio::spawn(async move { git.status().await });
         *self.query.lock().unwrap_or_else(PoisonError::into_inner) =
@@ -200,11 +200,11 @@ impl ContextSource for GitNotes {
             if more > 0 {
                 text.push_str(&format!("[{more} more; call git to see them]\n"));
             }
-            self.teller.tell("git", &text, &query.told).into_iter().collect()
+            self.teller.note("git", &text, &query.told).into_iter().collect()
         })
     }
 
-    fn only_looks(&self) -> bool {
+    fn is_read_only(&self) -> bool {
         true
     }
 }

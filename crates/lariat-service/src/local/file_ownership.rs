@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 #[non_exhaustive]
 pub enum Owner {
     /// The user: the file applies without trust.
-    Person,
+    User,
     /// The organisation, on this machine.
     Organisation,
     /// The project, or a directory above it: without trust, the file can only restrict.
@@ -60,7 +60,7 @@ impl FileOwnership {
 
     /// Adds a directory of the user's own settings.
     #[must_use]
-    pub fn with_own(mut self, folder: impl Into<PathBuf>) -> Self {
+    pub fn with_user_directory(mut self, folder: impl Into<PathBuf>) -> Self {
         self.own.push(folder.into());
         self
     }
@@ -73,9 +73,9 @@ impl FileOwnership {
         };
         // A project inside a directory of the user's settings is still a project.
         match path.starts_with(&self.root) {
-            true if is_own(true) => Owner::Person,
+            true if is_own(true) => Owner::User,
             true => Owner::Project,
-            false if is_own(false) => Owner::Person,
+            false if is_own(false) => Owner::User,
             false if MANAGED.iter().any(|folder| path.starts_with(folder)) => Owner::Organisation,
             false => Owner::Project,
         }
@@ -92,7 +92,7 @@ impl FileOwnership {
     }
 
     /// The directories from the root to the working directory, outermost first, relative to the root.
-    pub fn way(&self) -> Vec<PathBuf> {
+    pub fn directories_to_root(&self) -> Vec<PathBuf> {
         let mut way: Vec<PathBuf> = self.directory().ancestors().map(Path::to_owned).take(HIGHEST).collect();
         way.reverse();
         way
@@ -100,7 +100,7 @@ impl FileOwnership {
 
     /// The directories above the root whose instructions would apply, outermost first, relative to the home. Directories
     /// above the home never apply.
-    pub fn above(&self) -> Vec<PathBuf> {
+    pub fn directories_above_root(&self) -> Vec<PathBuf> {
         let inside = self.home.as_ref().and_then(|home| self.root.strip_prefix(home).ok());
         let above = inside.into_iter().flat_map(|inside| inside.ancestors().skip(1));
         let mut above: Vec<PathBuf> = above.map(Path::to_owned).take(HIGHEST).collect();

@@ -37,8 +37,8 @@ pub(super) struct ProjectFiles<'a> {
 }
 
 impl ProjectFiles<'_> {
-    fn is_own(&self, path: &str) -> bool {
-        self.territory.owner(&self.files.0.path().join(path)) == Owner::Person
+    fn is_user_file(&self, path: &str) -> bool {
+        self.territory.owner(&self.files.0.path().join(path)) == Owner::User
     }
 }
 
@@ -48,11 +48,11 @@ impl WorkspaceReader for ProjectFiles<'_> {
     }
 
     fn entries(&self, folder: &str) -> Result<Vec<Entry>, String> {
-        if self.is_own(folder) { Ok(Vec::new()) } else { self.files.entries(folder) }
+        if self.is_user_file(folder) { Ok(Vec::new()) } else { self.files.entries(folder) }
     }
 
     fn read(&self, path: &str, limit: usize) -> Result<Option<Vec<u8>>, String> {
-        if self.is_own(path) { Ok(None) } else { self.files.read(path, limit) }
+        if self.is_user_file(path) { Ok(None) } else { self.files.read(path, limit) }
     }
 }
 

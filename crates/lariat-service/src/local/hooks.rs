@@ -120,9 +120,9 @@ impl HookPrograms {
             let renew = "; hint: review it, then run `lariat trust`";
             scripts.check(&WorkspaceFiles(workspace)).map_err(|why| format!("{why}{renew}"))?;
         }
-        let of_workspace = scripts.are_of_the_workspace();
+        let of_workspace = scripts.run_workspace_code();
         match &self.of_project {
-            ProjectHooks::Confined(sandbox) if of_workspace || self.finds_programs_here() => {
+            ProjectHooks::Confined(sandbox) if of_workspace || self.may_run_writable_programs() => {
                 Ok(Some(sandbox))
             }
             ProjectHooks::Refused(why) if of_workspace => Err(why.clone()),
@@ -131,7 +131,7 @@ impl HookPrograms {
     }
 
     /// Whether a bare program name may resolve to a file that the agent can write, as with an active virtual environment.
-    fn finds_programs_here(&self) -> bool {
+    fn may_run_writable_programs(&self) -> bool {
         self.environment.searches_untrusted(&[&self.directory])
     }
 }

@@ -71,8 +71,12 @@ fn handler(entry: Value) -> Handler {
 
 fn programs() -> HookPrograms {
     let directory = std::env::temp_dir();
-    HookPrograms::new(Supervisor::new(), directory, Environment::inherited(Vec::<(String, String)>::new()))
-        .with_header_variables([("TOKEN", "sesame"), ("OTHER", "secret")])
+    HookPrograms::new(
+        Supervisor::new(),
+        directory,
+        Environment::from_inherited(Vec::<(String, String)>::new()),
+    )
+    .with_header_variables([("TOKEN", "sesame"), ("OTHER", "secret")])
 }
 
 async fn send(url: &str, input: &str) -> HandlerResult {

@@ -13,18 +13,18 @@ mod files;
 mod hooks;
 #[cfg(feature = "models")]
 mod http_hooks;
+mod loaded_workspace;
 mod memory;
 #[cfg(feature = "service")]
 mod nested_repositories;
-mod open;
-mod opened;
 mod paths;
 mod programs;
 mod project_directories;
 mod settings_files;
 mod spending;
 mod trace_file;
-mod unsupported;
+mod unsupported_settings;
+mod workspace_loader;
 
 #[cfg(feature = "service")]
 pub(crate) use context_sources::skill_folders;
@@ -32,15 +32,15 @@ pub use context_sources::{GitNotes, MapSection, skills, skills_section};
 pub use file_ownership::{FileOwnership, Owner};
 pub use files::WorkspaceFiles;
 pub use hooks::{HookPrograms, ProjectHooks};
+pub use loaded_workspace::{ConfiguredItem, ConfiguredKind, LoadedWorkspace, Problem};
 pub use memory::{Instructions, MemoryFiles};
 #[cfg(feature = "service")]
 pub(crate) use nested_repositories::nested_repositories;
-pub use open::{OpenError, WorkspaceLoader};
-pub use opened::{Configured, ConfiguredKind, LoadedWorkspace, Problem};
 pub use paths::RealPaths;
 pub use programs::RealPrograms;
 #[cfg(feature = "service")]
-pub(crate) use settings_files::read_own;
+pub(crate) use settings_files::read_user_file;
 pub use spending::SpendingFiles;
 pub use trace_file::TraceFile;
-pub use unsupported::RESTRICTING;
+pub use unsupported_settings::RESTRICTING;
+pub use workspace_loader::{OpenError, WorkspaceLoader};

@@ -11,7 +11,7 @@ use lariat_guard::{Level, Origin};
 use lariat_host::files::Workspace;
 
 use super::files::ProjectFiles;
-use super::open::OpenError;
+use super::workspace_loader::OpenError;
 use super::{Problem, WorkspaceFiles};
 
 /// A directory of a project, with its configuration and its recorded trust.
@@ -35,7 +35,7 @@ enum DirectoryLocation {
 
 impl ProjectDirectory {
     /// Its path in the project; `None` if it is above.
-    pub(crate) fn inside(&self) -> Option<&str> {
+    pub(crate) fn path_in_project(&self) -> Option<&str> {
         match &self.place {
             DirectoryLocation::Inside(directory) => Some(directory),
             DirectoryLocation::Above => None,
@@ -43,7 +43,7 @@ impl ProjectDirectory {
     }
 
     /// The display path of a file in it: relative to the project, or absolute.
-    pub(crate) fn shown(&self, file: &str) -> String {
+    pub(crate) fn display_path(&self, file: &str) -> String {
         match self.place {
             DirectoryLocation::Inside(_) => file.to_owned(),
             DirectoryLocation::Above => Path::new(&self.identity.path).join(file).display().to_string(),
@@ -51,7 +51,7 @@ impl ProjectDirectory {
     }
 
     fn is_root(&self) -> bool {
-        self.inside() == Some("")
+        self.path_in_project() == Some("")
     }
 }
 
@@ -63,7 +63,7 @@ pub(super) fn gather(
 ) -> Result<Vec<ProjectDirectory>, OpenError> {
     let territory = files.territory;
     let mut directories = Vec::new();
-    for directory in territory.way().iter().filter_map(|directory| directory.to_str()) {
+    for directory in territory.directories_to_root().iter().filter_map(|directory| directory.to_str()) {
         let identity = match directory {
             "" => files.files.identity()?,
             _ => match Workspace::open(territory.root().join(directory)) {
@@ -81,7 +81,7 @@ pub(super) fn gather(
         ));
     }
     let root = territory.root();
-    for above in root.ancestors().skip(1).take(territory.above().len()) {
+    for above in root.ancestors().skip(1).take(territory.directories_above_root().len()) {
         // A directory that cannot be opened cannot be read, either.
         let Ok(workspace) = Workspace::open(above) else { continue };
         let workspace = workspace.without_hints();
@@ -118,7 +118,7 @@ fn load_directory(
             (None, TrustStatus::Unknown)
         }
         Ok(manifest) => {
-            let standing = book.standing(&identity, &manifest).unwrap_or_else(|error| {
+            let standing = book.status(&identity, &manifest).unwrap_or_else(|error| {
                 tell(format!(
                     "not trusted, because the record of trusted projects could not be read: {error}"
                 ));
@@ -139,7 +139,8 @@ pub(super) fn combined_trust(directories: &[ProjectDirectory]) -> TrustStatus {
             _ => None,
         })
         .flat_map(|(directory, differences)| {
-            let named = |one: &Difference| Difference { path: directory.shown(&one.path), ..one.clone() };
+            let named =
+                |one: &Difference| Difference { path: directory.display_path(&one.path), ..one.clone() };
             differences.iter().map(named).collect::<Vec<_>>()
         })
         .collect();

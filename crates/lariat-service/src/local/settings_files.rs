@@ -58,7 +58,7 @@ pub(super) struct UserFile {
 
 impl SettingsFile {
     /// Its path in the project, for a given directory.
-    pub(super) fn within(&self, directory: &str) -> String {
+    pub(super) fn path_below(&self, directory: &str) -> String {
         if directory.is_empty() { self.path.to_owned() } else { format!("{directory}/{}", self.path) }
     }
 
@@ -68,7 +68,7 @@ impl SettingsFile {
         files: &dyn WorkspaceReader,
         directory: &str,
     ) -> Result<Option<Vec<u8>>, String> {
-        match files.read(&self.within(directory), MAX_BYTES + 1)? {
+        match files.read(&self.path_below(directory), MAX_BYTES + 1)? {
             Some(bytes) if bytes.len() > MAX_BYTES => Err(too_large()),
             bytes => Ok(bytes),
         }
@@ -78,12 +78,12 @@ impl SettingsFile {
 impl UserFile {
     /// Reads the file; `None` if it does not exist. Follows links, because they are the user's.
     pub(super) fn read(&self) -> Result<Option<Vec<u8>>, String> {
-        read_own(&self.path)
+        read_user_file(&self.path)
     }
 }
 
 /// Reads a file of the user; `None` if it does not exist. Follows links, because they are the user's.
-pub(crate) fn read_own(path: &Path) -> Result<Option<Vec<u8>>, String> {
+pub(crate) fn read_user_file(path: &Path) -> Result<Option<Vec<u8>>, String> {
     let state = match path.metadata() {
         Ok(state) => state,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

@@ -83,15 +83,15 @@ impl SpendingFiles {
 
 impl SpendingLog for SpendingFiles {
     fn add(&self, day: Day, spent: SpentAmounts) -> BoxFuture<'_, Result<(), SpendingLogError>> {
-        Box::pin(std::future::ready(self.append(day, spent).map_err(failed)))
+        Box::pin(std::future::ready(self.append(day, spent).map_err(log_error)))
     }
 
     fn total(&self, day: Day) -> BoxFuture<'_, Result<SpentAmounts, SpendingLogError>> {
-        Box::pin(std::future::ready(self.sum(day).map_err(failed)))
+        Box::pin(std::future::ready(self.sum(day).map_err(log_error)))
     }
 }
 
-fn failed(error: io::Error) -> SpendingLogError {
+fn log_error(error: io::Error) -> SpendingLogError {
     SpendingLogError(error.to_string())
 }
 

@@ -38,13 +38,13 @@ impl TraceFile {
     }
 
     /// Sets the maximum size of a file; each holds at least one line.
-    pub const fn full_at(mut self, bytes: u64) -> Self {
+    pub const fn with_max_bytes(mut self, bytes: u64) -> Self {
         self.full = bytes;
         self
     }
 
     /// Sets the number of full files to keep; with 0, a full file is truncated.
-    pub const fn keeping(mut self, files: u32) -> Self {
+    pub const fn with_kept_files(mut self, files: u32) -> Self {
         self.kept = files;
         self
     }

@@ -15,7 +15,7 @@ fn folder(name: &str) -> PathBuf {
 fn rotates_full_file_and_deletes_the_oldest() {
     let folder = folder("full");
     let path = folder.join("trace.jsonl");
-    let mut trace = TraceFile::open(&path).unwrap().full_at(30).keeping(2);
+    let mut trace = TraceFile::open(&path).unwrap().with_max_bytes(30).with_kept_files(2);
     for number in 0..10 {
         trace.write_line(&format!("{{\"number\":{number}}}")).unwrap();
     }
@@ -46,7 +46,7 @@ fn ends_torn_line_before_writing_the_next() {
 fn truncates_full_file_when_none_are_kept() {
     let folder = folder("anew");
     let path = folder.join("trace.jsonl");
-    let mut trace = TraceFile::open(&path).unwrap().full_at(10).keeping(0);
+    let mut trace = TraceFile::open(&path).unwrap().with_max_bytes(10).with_kept_files(0);
     trace.write_line("12345678").unwrap();
     trace.write_line("abcdefgh").unwrap();
     trace.flush().unwrap();

@@ -1,7 +1,7 @@
 //! Sends spans and measurements to a collector with OTLP over HTTP.
 //!
 //! A separate task encodes what [`Spans`] derives from events as protobuf and posts it in batches. Its queue is bounded;
-//! spans that do not fit, or that the collector rejects, are counted ([`Otlp::lost`]). Does not use OpenTelemetry's SDK,
+//! spans that do not fit, or that the collector rejects, are counted ([`Otlp::lost_count`]). Does not use OpenTelemetry's SDK,
 //! because that reads `OTEL_…` variables wherever it can, and this library reads no environment. Our spans already have times
 //! and ids, so the SDK would only add batching and a POST. Sends only what [`OtlpConfig::content`] allows, and only to the
 //! endpoint.
@@ -122,7 +122,7 @@ impl Otlp {
     }
 
     /// The number of spans that did not arrive.
-    pub fn lost(&self) -> u64 {
+    pub fn lost_count(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 
@@ -149,6 +149,6 @@ impl Observer for Otlp {
 
 impl fmt::Debug for Otlp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Otlp").field("lost", &self.lost()).finish_non_exhaustive()
+        f.debug_struct("Otlp").field("lost", &self.lost_count()).finish_non_exhaustive()
     }
 }

@@ -67,12 +67,12 @@ pub(crate) fn pairs(text: &str) -> Vec<(String, String)> {
     let pair = |pair: &str| {
         let (name, value) = pair.split_once('=')?;
         let name = name.trim();
-        (!name.is_empty()).then(|| (name.to_owned(), decoded(value.trim())))
+        (!name.is_empty()).then(|| (name.to_owned(), decode(value.trim())))
     };
     text.split(',').filter_map(pair).collect()
 }
 
-fn decoded(text: &str) -> String {
+fn decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {

@@ -31,7 +31,7 @@ impl Keys for OneKey {
         None
     }
 
-    fn stored(&self, provider: &str) -> Option<String> {
+    fn stored_key(&self, provider: &str) -> Option<String> {
         (provider == "test").then(|| "key".to_owned())
     }
 }
@@ -74,7 +74,7 @@ impl Fixture {
         .as_object()
         .cloned()
         .unwrap();
-        LoadedProject::visit(&visit, &self.folders()).unwrap()
+        LoadedProject::load(&visit, &self.folders()).unwrap()
     }
 }
 
@@ -90,7 +90,7 @@ async fn say(
     which: &SessionSelector,
     words: &str,
 ) -> (String, String) {
-    let session = service.drive(place, which, SessionOptions::default()).await.unwrap();
+    let session = service.open_session(place, which, SessionOptions::default()).await.unwrap();
     let output = session.prompt(Prompt::text(words)).unwrap().finish().await.unwrap();
     session.close().await;
     (session.id().to_string(), output.text)
@@ -150,7 +150,8 @@ async fn rewound_session_continues_from_the_kept_message() {
         .await
         .unwrap();
     let (service, place) = (fixture.service().await, fixture.place(&server));
-    let session = service.drive(&place, &SessionSelector::New, SessionOptions::default()).await.unwrap();
+    let session =
+        service.open_session(&place, &SessionSelector::New, SessionOptions::default()).await.unwrap();
     session.prompt(Prompt::text("First.")).unwrap().finish().await.unwrap();
     let kept = session.messages();
     session.prompt(Prompt::text("Second.")).unwrap().finish().await.unwrap();

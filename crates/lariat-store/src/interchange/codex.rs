@@ -2,7 +2,7 @@
 //!
 //! A rollout is a log of `{timestamp, type, payload}`: items of the Responses API, in order, between lines about turns and
 //! the session. Older rollouts have bare items. The import joins all model items between two inputs into one reply. A
-//! `compacted` line starts the conversation again, and a rollback removes whole turns; earlier messages stay in the journal.
+//! `apply_compaction` line starts the conversation again, and a rollback removes whole turns; earlier messages stay in the journal.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -104,7 +104,7 @@ impl Rollout {
             "response_item" => self.item(payload),
             "turn_context" => self.context(payload),
             "event_msg" => self.event_message(payload),
-            "compacted" => self.compacted(payload),
+            "compacted" => self.apply_compaction(payload),
             other => self.note(format!("unknown type `{other}`")),
         }
     }
@@ -167,7 +167,7 @@ impl Rollout {
         }
     }
 
-    fn compacted(&mut self, compacted: &Map<String, Value>) {
+    fn apply_compaction(&mut self, compacted: &Map<String, Value>) {
         self.begin(None);
         self.turns.clear();
         match compacted.get("replacement_history").and_then(Value::as_array) {

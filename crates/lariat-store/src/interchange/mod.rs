@@ -151,20 +151,20 @@ impl Segment {
         for (time, message) in self.messages {
             if open.len() >= SEGMENT && message.as_tool_result().is_none() {
                 let last = open.last().map(|message: &SharedMessage| message.id());
-                events.push(ImportedEvent { at, event: imported(base, std::mem::take(&mut open)) });
+                events.push(ImportedEvent { at, event: import_event(base, std::mem::take(&mut open)) });
                 base = last;
             }
             at = at.max(time);
             open.push(message);
         }
         if !open.is_empty() {
-            events.push(ImportedEvent { at, event: imported(base, open) });
+            events.push(ImportedEvent { at, event: import_event(base, open) });
         }
         events
     }
 }
 
-fn imported(base: Option<MessageId>, messages: Vec<SharedMessage>) -> AgentEvent {
+fn import_event(base: Option<MessageId>, messages: Vec<SharedMessage>) -> AgentEvent {
     AgentEvent::MessagesImported { base, messages }
 }
 

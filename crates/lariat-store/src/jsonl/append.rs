@@ -11,7 +11,7 @@ use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_core::store::{Ack, Durability, Epoch, StoreError};
 
-use super::inner::{CachedTip, ClaimRecord, JsonlStoreInner, SessionEntry, is_deleted, locked};
+use super::inner::{CachedTip, ClaimRecord, JsonlStoreInner, SessionEntry, is_deleted, lock_unpoisoned};
 use super::line::{self, Batch, Header, MAX_BODY};
 use super::tip::JournalTip;
 use super::writer::JournalWriter;
@@ -24,7 +24,7 @@ impl JsonlStoreInner {
     /// Makes this store the writer of a session.
     pub(super) fn claim(&self, id: &SessionId) -> Result<Epoch, StoreError> {
         let session = self.session(id);
-        let mut slot = locked(&session.writer);
+        let mut slot = lock_unpoisoned(&session.writer);
         if slot.is_none() {
             *slot = Some(self.take_over(&session)?);
         }
@@ -60,7 +60,7 @@ impl JsonlStoreInner {
         let mut tip = Arc::unwrap_or_clone(tip);
         tip.synced = tip.head;
         session.grew.send_replace(tip.head);
-        *locked(&session.cached) = CachedTip { tip: Some(Arc::new(tip)), own: true };
+        *lock_unpoisoned(&session.cached) = CachedTip { tip: Some(Arc::new(tip)), own: true };
         Ok(writer)
     }
 
@@ -87,7 +87,9 @@ impl JsonlStoreInner {
     fn next_epoch(&self, session: &SessionEntry) -> Result<Epoch, StoreError> {
         let path = session.paths.epoch();
         let failed = |error: io::Error| unavailable(&path, &error);
-        let Some(tip) = locked(&session.cached).tip.clone() else { return Err(not_found(&session.id)) };
+        let Some(tip) = lock_unpoisoned(&session.cached).tip.clone() else {
+            return Err(not_found(&session.id));
+        };
         let last: Option<ClaimRecord> = checksummed::read(&path).map_err(failed)?;
         let last = last.map_or(tip.epoch, |claimed| claimed.epoch.max(tip.epoch));
         let epoch = Epoch(last.0 + 1);
@@ -111,8 +113,8 @@ impl JsonlStoreInner {
         events: &[Event],
     ) -> Result<Ack, StoreError> {
         let session = self.session(id);
-        let mut slot = locked(&session.writer);
-        let tip = locked(&session.cached).tip.clone();
+        let mut slot = lock_unpoisoned(&session.writer);
+        let tip = lock_unpoisoned(&session.cached).tip.clone();
         let (Some(writer), Some(tip)) = (slot.as_mut(), tip) else { return Err(self.refusal(&session)) };
         if epoch != writer.epoch {
             return Err(StoreError::Fenced { current: writer.epoch });
@@ -132,7 +134,7 @@ impl JsonlStoreInner {
         writer.write(bytes, &tip).map_err(|error| failed(&session, &error))?;
         drop(tip);
         let next_seq = {
-            let mut known = locked(&session.cached);
+            let mut known = lock_unpoisoned(&session.cached);
             let Some(tip) = known.tip.as_mut().map(Arc::make_mut) else { return Err(not_found(id)) };
             for ((record, length), event) in records.iter().zip(events) {
                 tip.add(record, *length, event);
@@ -202,7 +204,7 @@ impl JsonlStoreInner {
         writer: &mut JournalWriter,
         policy: IndexPolicy,
     ) -> io::Result<()> {
-        let mut known = locked(&session.cached);
+        let mut known = lock_unpoisoned(&session.cached);
         let Some(tip) = known.tip.as_mut() else { return Ok(()) };
         if tip.damage.is_some() || (policy == IndexPolicy::IfStale && !tip.is_far_behind(writer.indexed)) {
             return Ok(());
@@ -216,8 +218,8 @@ impl JsonlStoreInner {
     /// Closes all sessions: syncs batched appends and writes the indexes.
     pub(super) fn close(&mut self) {
         self.syncer = None;
-        for session in std::mem::take(&mut *locked(&self.sessions)).into_values() {
-            let Some(mut writer) = locked(&session.writer).take() else { continue };
+        for session in std::mem::take(&mut *lock_unpoisoned(&self.sessions)).into_values() {
+            let Some(mut writer) = lock_unpoisoned(&session.writer).take() else { continue };
             // The index is a cache: if writing fails, the next open reads more of the journal.
             let _ = self.sync_batched(&session, &mut writer);
             let _ = self.index(&session, &mut writer, IndexPolicy::Always);
@@ -226,7 +228,7 @@ impl JsonlStoreInner {
 
     /// Syncs batched appends.
     fn sync_batched(&self, session: &SessionEntry, writer: &mut JournalWriter) -> io::Result<()> {
-        let tip = locked(&session.cached).tip.clone();
+        let tip = lock_unpoisoned(&session.cached).tip.clone();
         if let Some(tip) = tip.filter(|_| self.level() == Durability::Batched) {
             writer.ensure_open(&tip)?;
             writer.sync()?;
@@ -239,12 +241,12 @@ impl JsonlStoreInner {
     /// for a claim that is not the newest. If the sync fails, the session stays open so that the caller can retry.
     pub(super) fn release(&self, id: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
         let session = self.session(id);
-        let mut slot = locked(&session.writer);
+        let mut slot = lock_unpoisoned(&session.writer);
         if let Some(writer) = slot.as_mut().filter(|writer| writer.epoch == epoch) {
             self.sync_batched(&session, writer).map_err(|error| failed(&session, &error))?;
             let _ = self.index(&session, writer, IndexPolicy::Always);
             // From here on, other processes may write to the session.
-            locked(&session.cached).own = false;
+            lock_unpoisoned(&session.cached).own = false;
             *slot = None;
         }
         drop(slot);

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::ops::Range;
 
-use lariat_core::archive::{Damage, DamageKind, Verdict};
+use lariat_core::archive::{Damage, DamageKind, VerificationReport};
 
 use super::line::{Header, RecordLine};
 use super::scan::{Gap, JournalScanner, Newline, Piece, PieceKind};
@@ -19,7 +19,7 @@ use crate::record::Chain;
 ///
 /// # Errors
 /// When reading the source fails.
-pub fn examine(source: impl Read, expected: &ExpectedJournal) -> io::Result<Verdict> {
+pub fn examine(source: impl Read, expected: &ExpectedJournal) -> io::Result<VerificationReport> {
     Ok(survey(source, expected, |_, _, _| {})?.verdict)
 }
 
@@ -45,7 +45,7 @@ impl ExpectedJournal {
 pub(super) struct Survey {
     /// The journal's own header, or the expected one if that is unreadable.
     pub(super) header: Header,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: VerificationReport,
 }
 
 /// Checks a journal and calls `visit` for every whole record, in file order.
@@ -194,7 +194,7 @@ impl Audit {
         }
     }
 
-    fn finish(mut self, events: u64) -> Verdict {
+    fn finish(mut self, events: u64) -> VerificationReport {
         let events = events.max(self.next);
         self.explain_gaps(events - self.next);
         if let Some((offset, seq)) = self.fused {
@@ -215,7 +215,7 @@ impl Audit {
             };
             self.report(Some(missing.start), self.end, DamageKind::Missing, note);
         }
-        let mut verdict = Verdict::default();
+        let mut verdict = VerificationReport::default();
         verdict.intact = self.seen.count();
         verdict.damage = self.damage;
         verdict

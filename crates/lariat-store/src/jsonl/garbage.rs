@@ -12,7 +12,7 @@ use std::time::Duration;
 use lariat_core::archive::GarbageReport;
 use lariat_core::store::StoreError;
 
-use super::inner::{ClaimRecord, JsonlStoreInner, locked};
+use super::inner::{ClaimRecord, JsonlStoreInner, lock_unpoisoned};
 use super::paths::{self, SessionPaths};
 use super::scan::{JournalScanner, PieceKind};
 use super::section::Section;
@@ -36,7 +36,7 @@ impl JsonlStoreInner {
         let blobs: Vec<_> = blobs.into_iter().filter(|(_, path)| files::age(path) >= grace).collect();
         let mut freed = GarbageReport::default();
         self.collect_sessions(&mut freed).map_err(failed)?;
-        let mentioned = self.mentioned().map_err(failed)?;
+        let mentioned = self.mentioned_blobs().map_err(failed)?;
         for (hash, path) in blobs {
             if !mentioned.contains(&hash) && files::age(&path) >= grace {
                 freed.bytes += remove(&path).map_err(failed)?;
@@ -108,12 +108,13 @@ impl JsonlStoreInner {
         for path in [name.index(), name.epoch(), name.journal()] {
             bytes += remove(&path)?;
         }
-        locked(&self.sessions).retain(|_, session| session.paths != *name || locked(&session.cached).own);
+        lock_unpoisoned(&self.sessions)
+            .retain(|_, session| session.paths != *name || lock_unpoisoned(&session.cached).own);
         Ok(bytes)
     }
 
     /// Returns every blob that a session file references.
-    fn mentioned(&self) -> io::Result<HashSet<[u8; 32]>> {
+    fn mentioned_blobs(&self) -> io::Result<HashSet<[u8; 32]>> {
         let mut found = HashSet::new();
         for path in files::list(&paths::sessions_dir(&self.root))? {
             match files::open(&path) {

@@ -62,12 +62,12 @@ pub(super) struct SessionEntry {
 impl SessionEntry {
     /// Returns the cached number of events.
     pub(super) fn head(&self) -> u64 {
-        locked(&self.cached).tip.as_ref().map_or(0, |tip| tip.head)
+        lock_unpoisoned(&self.cached).tip.as_ref().map_or(0, |tip| tip.head)
     }
 
     /// Records that the first `head` events are synced.
     pub(super) fn note_synced(&self, head: u64) {
-        if let Some(tip) = locked(&self.cached).tip.as_mut().map(Arc::make_mut) {
+        if let Some(tip) = lock_unpoisoned(&self.cached).tip.as_mut().map(Arc::make_mut) {
             tip.synced = tip.synced.max(head);
         }
     }
@@ -89,7 +89,7 @@ pub(super) struct ClaimRecord {
 }
 
 /// Locks a mutex. Ignores poisoning, because every change under a lock is made at its end.
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -119,7 +119,7 @@ impl JsonlStoreInner {
 
     /// Returns the entry of a session, whether the session exists or not.
     pub(super) fn session(&self, id: &SessionId) -> Arc<SessionEntry> {
-        let mut sessions = locked(&self.sessions);
+        let mut sessions = lock_unpoisoned(&self.sessions);
         let make = || {
             Arc::new(SessionEntry {
                 id: id.clone(),
@@ -135,8 +135,8 @@ impl JsonlStoreInner {
     /// Drops a released session from the cache, and earlier ones that were in use at their release. Keeps a session that is
     /// in use now, or that a caller waits for, until the next release. A session that was claimed again is released again.
     pub(super) fn forget_released(&self, id: &SessionId) {
-        let mut sessions = locked(&self.sessions);
-        let mut released = locked(&self.released);
+        let mut sessions = lock_unpoisoned(&self.sessions);
+        let mut released = lock_unpoisoned(&self.released);
         if !released.contains(id) {
             released.push(id.clone());
         }
@@ -146,7 +146,7 @@ impl JsonlStoreInner {
             if Arc::strong_count(session) > 1 || session.grew.receiver_count() > 0 {
                 return true;
             }
-            if locked(&session.writer).is_none() {
+            if lock_unpoisoned(&session.writer).is_none() {
                 sessions.remove(id);
             }
             false
@@ -156,8 +156,8 @@ impl JsonlStoreInner {
     /// Returns the current tip of a session, or `None` if it does not exist or was deleted.
     pub(super) fn tip(&self, id: &SessionId) -> Result<Option<Arc<JournalTip>>, StoreError> {
         let session = self.session(id);
-        if locked(&session.cached).own {
-            return Ok(locked(&session.cached).tip.clone());
+        if lock_unpoisoned(&session.cached).own {
+            return Ok(lock_unpoisoned(&session.cached).tip.clone());
         }
         if is_deleted(&session.paths)? {
             return Ok(None);
@@ -168,7 +168,7 @@ impl JsonlStoreInner {
     /// As [`JsonlStoreInner::tip`], but also for deleted sessions, which a fork may need.
     pub(super) fn load_tip(&self, session: &SessionEntry) -> Result<Option<Arc<JournalTip>>, StoreError> {
         let path = session.paths.journal();
-        let mut known = locked(&session.cached);
+        let mut known = lock_unpoisoned(&session.cached);
         if known.own {
             return Ok(known.tip.clone());
         }
@@ -207,13 +207,13 @@ impl JsonlStoreInner {
         let failed = |error: std::io::Error| unavailable(&path, &error);
         let first = JournalScanner::new(Section::new(file, 0, state.length), 0).next().map_err(failed)?;
         let own = first.and_then(|piece| match piece.kind {
-            PieceKind::Header(header, Newline::There) if header.session == *id => Some(header),
+            PieceKind::Header(header, Newline::Present) if header.session == *id => Some(header),
             _ => None,
         });
         let Some(header) = own else {
             return self.load_without_header(id, name, file, state);
         };
-        let indexed = JournalTip::indexed(name, &header).map_err(failed)?;
+        let indexed = JournalTip::from_index(name, &header).map_err(failed)?;
         let tip = match indexed {
             Some(tip) if tip.is_in(file).map_err(failed)? => tip,
             indexed => {
@@ -256,7 +256,7 @@ impl JsonlStoreInner {
         let mut older = Some(fork.clone());
         while let Some(from) = older.take() {
             match self.ancestor(&from) {
-                Ok(tip) => match tip.folded(fork.seq) {
+                Ok(tip) => match tip.summary_at(fork.seq) {
                     Some(fold) => summary = fold.clone(),
                     None => older = tip.header.fork.clone(),
                 },

@@ -9,13 +9,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_core::archive::{ListQuery, SessionSummary, searchable};
+use lariat_core::archive::{ListQuery, SessionSummary, searchable_text};
 use lariat_core::id::SessionId;
 use lariat_core::store::StoreError;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use super::inner::{JsonlStoreInner, PAGE, is_deleted, locked};
+use super::inner::{JsonlStoreInner, PAGE, is_deleted, lock_unpoisoned};
 use super::paths::{self, JOURNAL, SessionPaths};
 use super::scan::{JournalScanner, PieceKind};
 use super::section::Section;
@@ -92,7 +92,7 @@ impl JsonlStoreInner {
     fn summaries(&self, freshness: Freshness) -> Result<Vec<Arc<SessionSummary>>, StoreError> {
         let dir = paths::sessions_dir(&self.root);
         let failed = |error: std::io::Error| unavailable(&dir, &error);
-        let mut catalog = locked(&self.catalog);
+        let mut catalog = lock_unpoisoned(&self.catalog);
         if freshness == Freshness::Recent
             && let Some(entries) = &catalog.entries
             && catalog.checked_at.is_some_and(|checked_at| checked_at.elapsed() < MAX_CHECK_AGE)
@@ -156,9 +156,9 @@ impl JsonlStoreInner {
 
     /// Returns the tips of the sessions that this store writes to, by name.
     fn own_tips(&self) -> HashMap<String, Arc<JournalTip>> {
-        let sessions: Vec<_> = locked(&self.sessions).values().cloned().collect();
+        let sessions: Vec<_> = lock_unpoisoned(&self.sessions).values().cloned().collect();
         let own = sessions.iter().filter_map(|session| {
-            let known = locked(&session.cached);
+            let known = lock_unpoisoned(&session.cached);
             let tip = known.tip.clone().filter(|_| known.own)?;
             Some((session.paths.stem().to_owned(), tip))
         });
@@ -210,7 +210,7 @@ impl JsonlStoreInner {
             if let Err(StoreError::Damaged(_)) = page {
                 page = self.read_intact(id, from);
             }
-            for text in page?.iter().filter_map(|event| searchable(event)) {
+            for text in page?.iter().filter_map(|event| searchable_text(event)) {
                 let text = text.to_lowercase();
                 words.retain(|word| memchr::memmem::find(text.as_bytes(), word.as_bytes()).is_none());
             }

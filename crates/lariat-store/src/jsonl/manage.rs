@@ -11,7 +11,7 @@ use lariat_core::id::SessionId;
 use lariat_core::store::{Epoch, Snapshot, StoreError};
 
 use super::append::take_lock;
-use super::inner::{CachedTip, ClaimRecord, JsonlStoreInner, is_deleted, locked};
+use super::inner::{CachedTip, ClaimRecord, JsonlStoreInner, is_deleted, lock_unpoisoned};
 use super::line::{Fork, Header};
 use super::scan::{JournalScanner, PieceKind};
 use super::section::Section;
@@ -42,7 +42,7 @@ impl JsonlStoreInner {
         if let Some(there) = self.load_tip(&session)? {
             return Err(StoreError::Conflict { expected: 0, actual: there.head });
         }
-        let slot = locked(&session.writer);
+        let slot = lock_unpoisoned(&session.writer);
         let lock = take_lock(&session)?;
         if let Some(there) = self.load_tip(&session)? {
             return Err(StoreError::Conflict { expected: 0, actual: there.head });
@@ -100,12 +100,12 @@ impl JsonlStoreInner {
     /// Deletes a session.
     pub(super) fn delete(&self, id: &SessionId) -> Result<(), StoreError> {
         let session = self.session(id);
-        let mut slot = locked(&session.writer);
+        let mut slot = lock_unpoisoned(&session.writer);
         self.tip(id)?.ok_or_else(|| not_found(id))?;
         let lock = if slot.is_none() { Some(take_lock(&session)?) } else { None };
         let path = session.paths.tombstone();
         files::put(&path, &checksummed::bytes(id)).map_err(|error| unavailable(&path, &error))?;
-        *locked(&session.cached) = CachedTip::default();
+        *lock_unpoisoned(&session.cached) = CachedTip::default();
         *slot = None;
         drop(lock);
         session.grew.send_replace(0);

@@ -39,7 +39,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::BoxFuture;
-use lariat_core::archive::{GarbageReport, ListQuery, SessionArchive, SessionSummary, Verdict};
+use lariat_core::archive::{GarbageReport, ListQuery, SessionArchive, SessionSummary, VerificationReport};
 use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_core::store::{Ack, Append, BlobHash, Epoch, SessionStore, Snapshot, StoreError};
@@ -191,17 +191,21 @@ impl SessionStore for JsonlStore {
 }
 
 impl SessionArchive for JsonlStore {
-    fn read_back<'a>(
+    fn read_backwards<'a>(
         &'a self,
         session_id: &'a SessionId,
         before_seq: u64,
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
         let id = session_id.clone();
-        self.with(move |inner| inner.read_back(&id, before_seq, limit))
+        self.with(move |inner| inner.read_backwards(&id, before_seq, limit))
     }
 
-    fn grown<'a>(&'a self, session_id: &'a SessionId, beyond: u64) -> BoxFuture<'a, Result<u64, StoreError>> {
+    fn wait_for_growth<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        beyond: u64,
+    ) -> BoxFuture<'a, Result<u64, StoreError>> {
         Box::pin(async move {
             // Subscribe before reading, so that no change in between is missed.
             let mut grew = self.inner.session(session_id).grew.subscribe();
@@ -241,12 +245,18 @@ impl SessionArchive for JsonlStore {
         self.with(move |inner| inner.delete(&id))
     }
 
-    fn verify<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Verdict, StoreError>> {
+    fn verify<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+    ) -> BoxFuture<'a, Result<VerificationReport, StoreError>> {
         let id = session_id.clone();
         self.with(move |inner| inner.verify(&id))
     }
 
-    fn repair<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Verdict, StoreError>> {
+    fn repair<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+    ) -> BoxFuture<'a, Result<VerificationReport, StoreError>> {
         let id = session_id.clone();
         self.with(move |inner| inner.repair(&id))
     }

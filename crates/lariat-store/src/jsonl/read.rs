@@ -33,7 +33,7 @@ impl JsonlStoreInner {
     }
 
     /// Returns events before a position, newest first.
-    pub(super) fn read_back(
+    pub(super) fn read_backwards(
         &self,
         id: &SessionId,
         before: u64,

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 
-use lariat_core::archive::Verdict;
+use lariat_core::archive::VerificationReport;
 use lariat_core::event::{AgentEvent, EventRecord, FORMAT_VERSION};
 use lariat_core::id::EventId;
 use lariat_core::time::Timestamp;
@@ -60,7 +60,7 @@ pub fn rebuild(
     source: impl Read + Seek,
     expected: &ExpectedJournal,
     out: impl Write,
-) -> Result<Verdict, RebuildError> {
+) -> Result<VerificationReport, RebuildError> {
     rebuild_without(source, expected, None, &BTreeMap::new(), out)
 }
 
@@ -72,11 +72,11 @@ pub(super) fn rebuild_without(
     new_header: Option<&Header>,
     given_up: &BTreeMap<u64, String>,
     mut out: impl Write,
-) -> Result<Verdict, RebuildError> {
+) -> Result<VerificationReport, RebuildError> {
     source.seek(SeekFrom::Start(0))?;
     let mut entries: Vec<Entry> = Vec::new();
     let Survey { header, verdict } = survey(&mut source, expected, |piece, line, _| {
-        let newline = u64::from(matches!(piece.kind, PieceKind::Record(_, Newline::There)));
+        let newline = u64::from(matches!(piece.kind, PieceKind::Record(_, Newline::Present)));
         let length = piece.length - newline;
         entries.push(Entry { seq: line.seq, chain: line.chain, offset: piece.offset, length });
     })?;

@@ -10,14 +10,16 @@ use std::io::{self, BufWriter};
 use std::path::Path;
 use std::sync::Arc;
 
-use lariat_core::archive::{Damage, DamageKind, Verdict};
+use lariat_core::archive::{Damage, DamageKind, VerificationReport};
 use lariat_core::id::SessionId;
 use lariat_core::store::{BlobHash, StoreError};
 
 use super::append::{IndexPolicy, take_lock};
 use super::audit::{self, examine, survey};
 use super::blobs::Blobs;
-use super::inner::{JsonlStoreInner, MAX_DEPTH, SessionEntry, header_from_epoch_file, is_deleted, locked};
+use super::inner::{
+    JsonlStoreInner, MAX_DEPTH, SessionEntry, header_from_epoch_file, is_deleted, lock_unpoisoned,
+};
 use super::line::{Fork, Header};
 use super::paths::AsideKind;
 use super::rebuild::{RebuildError, rebuild_without};
@@ -35,7 +37,7 @@ type Part = (Arc<SessionEntry>, Option<Fork>);
 /// The result of checking one file.
 struct FileCheck {
     /// Damage in the requested part, and its number of whole records.
-    verdict: Verdict,
+    verdict: VerificationReport,
     /// Whole events that cannot be read because a blob they need is missing, with the reason.
     unreadable: BTreeMap<u64, String>,
     /// Whether rebuilding the file would improve it.
@@ -50,9 +52,9 @@ struct FileCheck {
 
 impl JsonlStoreInner {
     /// Checks a session, including the events it shares.
-    pub(super) fn verify(&self, id: &SessionId) -> Result<Verdict, StoreError> {
+    pub(super) fn verify(&self, id: &SessionId) -> Result<VerificationReport, StoreError> {
         self.tip(id)?.ok_or_else(|| not_found(id))?;
-        let mut verdict = Verdict::default();
+        let mut verdict = VerificationReport::default();
         for (session, shared) in self.lineage(id)? {
             if self.load_tip(&session)?.is_none() {
                 let note = format!("parent session {} is missing", session.id);
@@ -102,7 +104,7 @@ impl JsonlStoreInner {
         let failed = |error: io::Error| unavailable(&path, &error);
         let tip = self.load_tip(session)?.ok_or_else(|| not_found(&session.id))?;
         let file = files::open(&path).map_err(failed)?;
-        let own = locked(&session.cached).own;
+        let own = lock_unpoisoned(&session.cached).own;
         let length = if own { tip.end } else { file.metadata().map_err(failed)?.len() };
         let limit = shared.map_or(u64::MAX, |fork| fork.seq);
         let events = tip.synced.max(if own { tip.head } else { 0 }).max(shared.map_or(0, |fork| fork.seq));
@@ -153,7 +155,7 @@ impl JsonlStoreInner {
     }
 
     /// Repairs a session, including the events it shares. Returns the damage found before the repair.
-    pub(super) fn repair(&self, id: &SessionId) -> Result<Verdict, StoreError> {
+    pub(super) fn repair(&self, id: &SessionId) -> Result<VerificationReport, StoreError> {
         let session = self.session(id);
         if is_deleted(&session.paths)? {
             return Err(not_found(id));
@@ -210,7 +212,7 @@ impl JsonlStoreInner {
             // Nothing to do, so there is no need to wait for a writer.
             return Ok(asked.chain);
         }
-        let mut slot = locked(&session.writer);
+        let mut slot = lock_unpoisoned(&session.writer);
         let _lock = if slot.is_none() { Some(take_lock(session)?) } else { None };
         let whole = self.check_file(session, None)?;
         let header = renewed(whole.header.clone());
@@ -232,14 +234,14 @@ impl JsonlStoreInner {
         files::rename(&temporary, &path).map_err(failed)?;
         files::remove(&session.paths.index()).map_err(failed)?;
         let own = {
-            let mut known = locked(&session.cached);
+            let mut known = lock_unpoisoned(&session.cached);
             known.tip = None;
             std::mem::take(&mut known.own)
         };
         let tip = self.load_tip(session)?.ok_or_else(|| not_found(&session.id))?;
         if let Some(writer) = slot.as_mut() {
-            writer.replaced(&tip);
-            locked(&session.cached).own = own;
+            writer.follow_replacement(&tip);
+            lock_unpoisoned(&session.cached).own = own;
             session.note_synced(tip.head);
             let _ = writer.ensure_open(&tip).and_then(|()| self.index(session, writer, IndexPolicy::Always));
         } else {

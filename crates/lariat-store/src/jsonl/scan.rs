@@ -49,7 +49,7 @@ pub(super) enum PieceKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Newline {
     /// It does.
-    There,
+    Present,
     /// Other bytes follow, or the file ends.
     Missing,
 }
@@ -238,7 +238,7 @@ fn classify_header(view: &[u8], ended: bool) -> ScanStep {
 
 fn line_end(view: &[u8], length: usize) -> (Newline, usize) {
     match view.get(length) {
-        Some(b'\n') => (Newline::There, length + 1),
+        Some(b'\n') => (Newline::Present, length + 1),
         _ => (Newline::Missing, length),
     }
 }

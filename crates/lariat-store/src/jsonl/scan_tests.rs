@@ -36,7 +36,7 @@ fn pieces(source: impl Read) -> Vec<Piece> {
 fn shape(bytes: &[u8]) -> String {
     let letter = |piece: &Piece| match piece.kind {
         PieceKind::Header(..) => 'h',
-        PieceKind::Record(_, Newline::There) => 'r',
+        PieceKind::Record(_, Newline::Present) => 'r',
         PieceKind::Record(_, Newline::Missing) => 'f',
         PieceKind::Gap(Gap::Garbage) => 'g',
         PieceKind::Gap(Gap::Broken) => 'b',

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::inner::{SessionEntry, locked};
+use super::inner::{SessionEntry, lock_unpoisoned};
 use super::writer::JournalWriter;
 
 /// A handle to the thread.
@@ -41,7 +41,7 @@ impl Syncer {
 
     /// Queues a session for a sync within the window.
     pub(super) fn add(&self, session: &Arc<SessionEntry>) {
-        let mut work = locked(&self.shared.work);
+        let mut work = lock_unpoisoned(&self.shared.work);
         if !work.dirty.iter().any(|listed| Arc::ptr_eq(listed, session)) {
             work.dirty.push(Arc::clone(session));
             self.shared.changed.notify_one();
@@ -50,13 +50,13 @@ impl Syncer {
 
     /// Removes a session that has nothing left to sync.
     pub(super) fn remove(&self, session: &Arc<SessionEntry>) {
-        locked(&self.shared.work).dirty.retain(|listed| !Arc::ptr_eq(listed, session));
+        lock_unpoisoned(&self.shared.work).dirty.retain(|listed| !Arc::ptr_eq(listed, session));
     }
 }
 
 impl Drop for Syncer {
     fn drop(&mut self) {
-        locked(&self.shared.work).stop = true;
+        lock_unpoisoned(&self.shared.work).stop = true;
         self.shared.changed.notify_one();
         if let Some(thread) = self.thread.take() {
             // If the thread panicked, the store syncs the rest when it closes.
@@ -69,7 +69,7 @@ impl Shared {
     fn run(&self, window: Duration) {
         loop {
             let idle = |work: &mut SyncQueue| work.dirty.is_empty() && !work.stop;
-            let work = self.changed.wait_while(locked(&self.work), idle);
+            let work = self.changed.wait_while(lock_unpoisoned(&self.work), idle);
             let work = work.unwrap_or_else(std::sync::PoisonError::into_inner);
             // More sessions may join the queue meanwhile. Only closing the store ends the wait early.
             let waited = self.changed.wait_timeout_while(work, window, |work| !work.stop);
@@ -81,7 +81,7 @@ impl Shared {
             if stop {
                 return;
             }
-            locked(&self.work).dirty.extend(failed);
+            lock_unpoisoned(&self.work).dirty.extend(failed);
         }
     }
 }
@@ -89,28 +89,28 @@ impl Shared {
 /// Syncs the pending data of a session. Opens and writes its file again if an earlier sync failed.
 pub(super) fn sync(session: &SessionEntry) -> std::io::Result<()> {
     let (pending, head) = {
-        let slot = locked(&session.writer);
+        let slot = lock_unpoisoned(&session.writer);
         (slot.as_ref().and_then(JournalWriter::pending), session.head())
     };
     let mut slot;
     if let Some((file, end)) = pending {
         let synced = file.sync_data();
-        slot = locked(&session.writer);
+        slot = lock_unpoisoned(&session.writer);
         match (slot.as_mut(), synced) {
             (Some(writer), Ok(())) => {
-                writer.synced(&file, end);
+                writer.mark_synced(&file, end);
                 session.note_synced(head);
             }
             (Some(writer), Err(error)) => {
-                writer.sync_failed(&file);
+                writer.mark_sync_failed(&file);
                 return Err(error);
             }
             (None, _) => {}
         }
         return Ok(());
     }
-    slot = locked(&session.writer);
-    let tip = locked(&session.cached).tip.clone();
+    slot = lock_unpoisoned(&session.writer);
+    let tip = lock_unpoisoned(&session.cached).tip.clone();
     match (slot.as_mut(), tip) {
         (Some(writer), Some(tip)) if writer.must_recover() => writer.ensure_open(&tip),
         _ => Ok(()),

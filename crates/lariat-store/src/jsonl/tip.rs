@@ -87,7 +87,7 @@ impl JournalTip {
     }
 
     /// Reads the index of a journal, if it exists and is valid.
-    pub(super) fn indexed(name: &SessionPaths, header: &Header) -> io::Result<Option<Self>> {
+    pub(super) fn from_index(name: &SessionPaths, header: &Header) -> io::Result<Option<Self>> {
         let indexed = checksummed::read::<Self>(&name.index())?.filter(|tip| tip.header == *header);
         Ok(indexed.map(|tip| Self { indexed: tip.end, ..tip }))
     }
@@ -104,7 +104,7 @@ impl JournalTip {
         }
         let mut pieces = JournalScanner::new(Section::new(file, self.last, self.end), self.last);
         Ok(pieces.next()?.is_some_and(|piece| match piece.kind {
-            PieceKind::Record(line, Newline::There) => {
+            PieceKind::Record(line, Newline::Present) => {
                 line.seq + 1 == self.head && line.chain == self.chain && piece.end() == self.end
             }
             _ => false,
@@ -126,7 +126,7 @@ impl JournalTip {
     }
 
     /// Returns the newest stored fold of at most `seq` events.
-    pub(super) fn folded(&self, seq: u64) -> Option<&SessionSummary> {
+    pub(super) fn summary_at(&self, seq: u64) -> Option<&SessionSummary> {
         let older = self.folds.iter().rev();
         std::iter::once(&self.summary).chain(older).find(|fold| fold.events <= seq && fold.events > 0)
     }
@@ -218,7 +218,7 @@ impl TipBuilder<'_> {
             PieceKind::Record(_, Newline::Missing) => {
                 Some((DamageKind::Torn, "missing newline after a record"))
             }
-            PieceKind::Record(_, Newline::There) => None,
+            PieceKind::Record(_, Newline::Present) => None,
         }
     }
 

@@ -148,7 +148,7 @@ impl JournalWriter {
     }
 
     /// Records that the data of [`JournalWriter::pending`] is synced.
-    pub(super) fn synced(&mut self, file: &Arc<File>, end: u64) {
+    pub(super) fn mark_synced(&mut self, file: &Arc<File>, end: u64) {
         if self.has(file) {
             let left = usize::try_from(self.end - end).unwrap_or(usize::MAX);
             self.unsynced.drain(..self.unsynced.len().saturating_sub(left));
@@ -156,7 +156,7 @@ impl JournalWriter {
     }
 
     /// Records that syncing the data of [`JournalWriter::pending`] failed: the file handle is no longer trusted.
-    pub(super) fn sync_failed(&mut self, file: &Arc<File>) {
+    pub(super) fn mark_sync_failed(&mut self, file: &Arc<File>) {
         if self.has(file) {
             self.file = None;
         }
@@ -176,7 +176,7 @@ impl JournalWriter {
     }
 
     /// Records that the file was replaced by one that ends with this tip.
-    pub(super) fn replaced(&mut self, tip: &JournalTip) {
+    pub(super) fn follow_replacement(&mut self, tip: &JournalTip) {
         self.file = None;
         self.end = tip.end;
         self.unsynced.clear();

@@ -8,7 +8,7 @@ use lariat_core::id::{EventId, SessionId};
 use lariat_core::store::{StoreError, StoreError::Unavailable};
 use lariat_core::time::Timestamp;
 
-use super::super::inner::{JsonlStoreInner, SessionEntry, locked};
+use super::super::inner::{JsonlStoreInner, SessionEntry, lock_unpoisoned};
 use super::super::{line, syncer};
 use super::*;
 use crate::StoreOptions;
@@ -62,7 +62,7 @@ fn events(range: std::ops::Range<u64>, label: &str) -> Vec<Event> {
 /// Redirects the session's next writes to a file that rejects writes, or to one that fails to sync.
 fn redirect_writes(session: &SessionEntry, path: &Path, write: bool) {
     let file = if write { files::open_existing(path) } else { files::open(path) };
-    locked(&session.writer).as_mut().unwrap().file = Some(Arc::new(file.unwrap()));
+    lock_unpoisoned(&session.writer).as_mut().unwrap().file = Some(Arc::new(file.unwrap()));
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use deadpool_postgres::{Client, Transaction};
-use lariat_core::archive::{SessionSummary, searchable};
+use lariat_core::archive::{SessionSummary, searchable_text};
 use lariat_core::event::Event;
 use lariat_core::store::StoreError;
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
@@ -98,7 +98,7 @@ impl Batch {
             let record = SealedRecord::new(event.seq, batch.chain, packed.body);
             batch.chain = record.chain;
             batch.records.push(record);
-            batch.has_text |= searchable(event).is_some();
+            batch.has_text |= searchable_text(event).is_some();
             batch.projected.take(event);
             batch.summary.apply(event);
             if batch.summary.events.is_multiple_of(SUMMARY_INTERVAL) {

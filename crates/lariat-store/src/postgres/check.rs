@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use deadpool_postgres::{Client, GenericClient};
-use lariat_core::archive::{Damage, DamageKind, Verdict};
+use lariat_core::archive::{Damage, DamageKind, VerificationReport};
 use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_core::store::StoreError;
@@ -38,7 +38,10 @@ pub(super) enum RecordState {
 }
 
 /// Checks a journal.
-pub(super) async fn verify(client: &mut Client, session_id: &SessionId) -> Result<Verdict, StoreError> {
+pub(super) async fn verify(
+    client: &mut Client,
+    session_id: &SessionId,
+) -> Result<VerificationReport, StoreError> {
     let transaction =
         client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
     let transaction = transaction.start().await.map_err(failed)?;
@@ -51,11 +54,11 @@ pub(super) async fn verify(client: &mut Client, session_id: &SessionId) -> Resul
 pub(super) async fn check_journal(
     client: &impl GenericClient,
     session_id: &SessionId,
-) -> Result<(Verdict, Option<Segment>), StoreError> {
+) -> Result<(VerificationReport, Option<Segment>), StoreError> {
     let session =
         SessionRow::load(client, session_id).await?.ok_or_else(|| session_row::not_found(session_id))?;
     let segments = read::segments(client, session_id).await?;
-    let mut check = JournalCheck { verdict: Verdict::default(), chain: None };
+    let mut check = JournalCheck { verdict: VerificationReport::default(), chain: None };
     let mut oldest = None;
     for segment in &segments {
         let before = check.verdict.damage.len();
@@ -80,7 +83,7 @@ pub(super) async fn check_journal(
 }
 
 struct JournalCheck {
-    verdict: Verdict,
+    verdict: VerificationReport,
     /// The chain that the next record must continue; `None` after damage.
     chain: Option<Chain>,
 }

@@ -58,7 +58,7 @@ impl Notifier {
     }
 
     fn queue(&self, news: impl IntoIterator<Item = (SessionKey, u64)>) {
-        let mut unsent = locked(&self.unsent);
+        let mut unsent = lock_unpoisoned(&self.unsent);
         for (name, head) in news {
             let known = unsent.entry(name).or_default();
             *known = head.max(*known);
@@ -70,8 +70,8 @@ impl Notifier {
     /// Registers a waiter. Must happen before the waiter reads the journal.
     pub(super) fn waiter(self: &Arc<Self>, pool: &Arc<ConnectionPool>, session_id: &SessionId) -> Waiter {
         let name = name(session_id);
-        let news = locked(&self.waiting).entry(name.clone()).or_default().subscribe();
-        locked(&self.listener)
+        let news = lock_unpoisoned(&self.waiting).entry(name.clone()).or_default().subscribe();
+        lock_unpoisoned(&self.listener)
             .get_or_insert_with(|| tokio::spawn(listen(Arc::clone(self), Arc::clone(pool))));
         Waiter { notifier: Arc::clone(self), name, news }
     }
@@ -80,7 +80,7 @@ impl Notifier {
     pub(super) async fn send(self: Arc<Self>, pool: Arc<ConnectionPool>) {
         loop {
             self.signal.notified().await;
-            let unsent = std::mem::take(&mut *locked(&self.unsent));
+            let unsent = std::mem::take(&mut *lock_unpoisoned(&self.unsent));
             let texts: Vec<String> = unsent.iter().map(|(name, head)| format!("{name} {head}")).collect();
             let sent = texts.is_empty() || notify(&pool, &texts).await.is_ok();
             if self.closed.load(Ordering::Acquire) {
@@ -100,19 +100,19 @@ impl Notifier {
     pub(super) fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.signal.notify_one();
-        if let Some(listener) = locked(&self.listener).take() {
+        if let Some(listener) = lock_unpoisoned(&self.listener).take() {
             listener.abort();
         }
     }
 
     fn notify_local(&self, name: &str, head: u64) {
-        if let Some(news) = locked(&self.waiting).get(name) {
+        if let Some(news) = lock_unpoisoned(&self.waiting).get(name) {
             news.send_modify(|known| *known = head.max(*known));
         }
     }
 
     fn wake_all(&self) {
-        locked(&self.waiting).values().for_each(|news| news.send_modify(|_| {}));
+        lock_unpoisoned(&self.waiting).values().for_each(|news| news.send_modify(|_| {}));
     }
 }
 
@@ -171,7 +171,7 @@ impl Waiter {
 
 impl Drop for Waiter {
     fn drop(&mut self) {
-        let mut waiting = locked(&self.notifier.waiting);
+        let mut waiting = lock_unpoisoned(&self.notifier.waiting);
         // The count still includes this receiver.
         if waiting.get(&self.name).is_some_and(|news| news.receiver_count() <= 1) {
             waiting.remove(&self.name);
@@ -183,6 +183,6 @@ fn name(session_id: &SessionId) -> SessionKey {
     key(session_id.as_str()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

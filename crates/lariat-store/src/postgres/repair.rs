@@ -5,7 +5,7 @@
 //! Invariant: the repair is one transaction that locks the sessions, so no writer can append to them meanwhile.
 
 use deadpool_postgres::{Client, Transaction};
-use lariat_core::archive::{DamageKind, Verdict};
+use lariat_core::archive::{DamageKind, VerificationReport};
 use lariat_core::event::{AgentEvent, EventRecord, FORMAT_VERSION};
 use lariat_core::id::{EventId, SessionId};
 use lariat_core::store::StoreError;
@@ -50,7 +50,10 @@ const FORKS: &str = "SELECT f.no, e.chain FROM lariat.sessions f \
     JOIN lariat.events e ON e.session = f.fork_of AND e.seq = f.fork_seq - 1 WHERE f.fork_of = $1";
 
 /// Repairs a journal. Returns the damage found before the repair.
-pub(super) async fn repair(client: &mut Client, session_id: &SessionId) -> Result<Verdict, StoreError> {
+pub(super) async fn repair(
+    client: &mut Client,
+    session_id: &SessionId,
+) -> Result<VerificationReport, StoreError> {
     let transaction = client.transaction().await.map_err(failed)?;
     let (verdict, oldest) = check::check_journal(&transaction, session_id).await?;
     let mut todo: Vec<(i64, Chain)> = oldest.iter().map(|segment| (segment.no, segment.base)).collect();

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use deadpool_postgres::Client;
-use lariat_core::archive::{ListQuery, searchable};
+use lariat_core::archive::{ListQuery, searchable_text};
 use lariat_core::id::SessionId;
 use lariat_core::store::StoreError;
 
@@ -52,7 +52,7 @@ pub(super) async fn catch_up(client: &mut Client) -> Result<(), StoreError> {
         for row in &stale {
             last = column(row, 0)?;
             let id = String::from_utf8_lossy(column(row, 1)?).into_owned();
-            take_in(client, last, &SessionId::from(id), position(column(row, 2)?)).await?;
+            index_events(client, last, &SessionId::from(id), position(column(row, 2)?)).await?;
         }
         if stale.is_empty() {
             return Ok(());
@@ -60,7 +60,7 @@ pub(super) async fn catch_up(client: &mut Client) -> Result<(), StoreError> {
     }
 }
 
-async fn take_in(
+async fn index_events(
     client: &mut Client,
     no: i64,
     session_id: &SessionId,
@@ -72,7 +72,7 @@ async fn take_in(
         let (head, mut records) = read::records(&transaction, session_id, next, next + PAGE).await?;
         records.retain(crate::record::SealedRecord::is_whole);
         for event in read::unpack_all(&transaction, &records).await?.into_iter().flatten() {
-            for word in words_of(searchable(&event)) {
+            for word in words_of(searchable_text(&event)) {
                 size += word.len();
                 words.insert(word);
                 if size > ROW {

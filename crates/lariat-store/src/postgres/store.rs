@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::BoxFuture;
-use lariat_core::archive::{GarbageReport, ListQuery, SessionArchive, SessionSummary, Verdict};
+use lariat_core::archive::{GarbageReport, ListQuery, SessionArchive, SessionSummary, VerificationReport};
 use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_core::store::{Ack, Append, BlobHash, Durability, Epoch, SessionStore, Snapshot, StoreError};
@@ -217,7 +217,7 @@ impl SessionStore for PostgresStore {
 }
 
 impl SessionArchive for PostgresStore {
-    fn read_back<'a>(
+    fn read_backwards<'a>(
         &'a self,
         session_id: &'a SessionId,
         before_seq: u64,
@@ -232,7 +232,11 @@ impl SessionArchive for PostgresStore {
         })
     }
 
-    fn grown<'a>(&'a self, session_id: &'a SessionId, beyond: u64) -> BoxFuture<'a, Result<u64, StoreError>> {
+    fn wait_for_growth<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        beyond: u64,
+    ) -> BoxFuture<'a, Result<u64, StoreError>> {
         Box::pin(async move {
             let mut waiter = self.shared.notifier.waiter(&self.shared.pool, session_id);
             loop {
@@ -287,11 +291,17 @@ impl SessionArchive for PostgresStore {
         })
     }
 
-    fn verify<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Verdict, StoreError>> {
+    fn verify<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+    ) -> BoxFuture<'a, Result<VerificationReport, StoreError>> {
         Box::pin(async move { check::verify(&mut self.shared.pool.client().await?, session_id).await })
     }
 
-    fn repair<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Verdict, StoreError>> {
+    fn repair<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+    ) -> BoxFuture<'a, Result<VerificationReport, StoreError>> {
         Box::pin(async move { repair::repair(&mut self.shared.pool.client().await?, session_id).await })
     }
 

@@ -65,7 +65,7 @@ impl Batch {
             for (address, bytes) in &packed.blobs {
                 put_blob(connection, address, bytes)?;
             }
-            let place = transaction.next_place()?;
+            let place = transaction.next_position()?;
             let session = transaction.session(&self.session_id)?;
             if session.place.is_none_or(|last| last + 1 != place) {
                 let mut run =

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use lariat_core::archive::{Damage, DamageKind, Verdict};
+use lariat_core::archive::{Damage, DamageKind, VerificationReport};
 use lariat_core::id::SessionId;
 use lariat_core::store::{BlobHash, StoreError};
 use rusqlite::Connection;
@@ -19,7 +19,7 @@ use crate::record::Chain;
 const FINDINGS: u32 = 20;
 
 /// Checks every record of a journal, the blobs it references, and the database.
-pub(super) fn verify(connection: &Connection, session_id: &SessionId) -> Result<Verdict, Fault> {
+pub(super) fn verify(connection: &Connection, session_id: &SessionId) -> Result<VerificationReport, Fault> {
     let mut verdict = journal(connection, session_id)?;
     let own = quick_check(connection)?;
     verdict.damage.extend(own.into_iter().map(|note| Damage::new(None, None, DamageKind::Garbage, note)));
@@ -27,11 +27,11 @@ pub(super) fn verify(connection: &Connection, session_id: &SessionId) -> Result<
 }
 
 /// Checks every record of a journal and the blobs it references.
-pub(super) fn journal(connection: &Connection, session_id: &SessionId) -> Result<Verdict, Fault> {
+pub(super) fn journal(connection: &Connection, session_id: &SessionId) -> Result<VerificationReport, Fault> {
     let session = SessionRow::existing(connection, session_id)?.ok_or_else(|| no_session(session_id))?;
     let head = JournalEnd::of(connection, &session)?.head;
     let segments = rows::segments(connection, &session, head)?;
-    let mut verdict = Verdict::default();
+    let mut verdict = VerificationReport::default();
     let mut previous = match segments.first() {
         Some(first) => Some(SessionRow::at(connection, first.no)?.base),
         None => None,

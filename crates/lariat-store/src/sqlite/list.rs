@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use lariat_core::archive::{ListQuery, SessionSummary, searchable};
+use lariat_core::archive::{ListQuery, SessionSummary, searchable_text};
 use lariat_core::id::SessionId;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
@@ -91,7 +91,7 @@ pub(super) struct IndexRange {
 }
 
 /// Returns some of the events that are not indexed yet, or nothing if all are.
-pub(super) fn unindexed(connection: &Connection) -> Result<Vec<IndexRange>, Fault> {
+pub(super) fn unindexed_ranges(connection: &Connection) -> Result<Vec<IndexRange>, Fault> {
     let mut statement = connection
         .prepare_cached("SELECT no, indexed, head FROM sessions WHERE kept IS NULL AND indexed < head")?;
     let mut rows = statement.query([])?;
@@ -103,7 +103,7 @@ pub(super) fn unindexed(connection: &Connection) -> Result<Vec<IndexRange>, Faul
         let mut words = BTreeSet::new();
         rows::walk(connection, &rows::segments(connection, &session, head)?, &(from..to), |found| {
             match rows::event(connection, found) {
-                Ok(event) => words.extend(searchable(&event).map(words_of).unwrap_or_default()),
+                Ok(event) => words.extend(searchable_text(&event).map(words_of).unwrap_or_default()),
                 // An unreadable event has no words.
                 Err(Fault::Refused(_)) => {}
                 Err(failed) => return Err(failed),

@@ -93,7 +93,7 @@ pub(super) fn delete(transaction: &mut WriteTransaction<'_>, session_id: &Sessio
     let session = transaction.session(session_id)?;
     let (no, head, chain) = (session.no, session.head, session.chain);
     transaction.forget(session_id);
-    let kept = needed(connection, no)?;
+    let kept = needed_length(connection, no)?;
     connection
         .prepare_cached("UPDATE sessions SET kept = ?2, head = ?3, chain = ?4, unsettled = 0 WHERE no = ?1")?
         .execute(params![no, int(kept), int(head), chain.as_bytes()])?;
@@ -107,7 +107,7 @@ pub(super) fn delete(transaction: &mut WriteTransaction<'_>, session_id: &Sessio
 fn release(connection: &Connection, mut above: Option<i64>) -> Result<(), Fault> {
     while let Some(no) = above {
         let session = SessionRow::at(connection, no)?;
-        let kept = needed(connection, no)?;
+        let kept = needed_length(connection, no)?;
         if session.kept.is_none_or(|before| before == kept) {
             break;
         }
@@ -118,7 +118,7 @@ fn release(connection: &Connection, mut above: Option<i64>) -> Result<(), Fault>
 }
 
 /// Returns how many events of a session its forks need: existing forks, and deleted forks that are needed themselves.
-fn needed(connection: &Connection, no: i64) -> Result<u64, Fault> {
+fn needed_length(connection: &Connection, no: i64) -> Result<u64, Fault> {
     let mut statement = connection.prepare_cached(
         "SELECT coalesce(max(min(fork_seq, coalesce(kept, fork_seq))), 0) FROM sessions WHERE fork_of = ?",
     )?;

@@ -103,7 +103,7 @@ fn reseal(
         let record = SealedRecord::new(seq, chain, body);
         (chain, at) = (record.chain, at.max(event.timestamp));
         forks.iter_mut().filter(|fork| fork.from == seq + 1).for_each(|fork| fork.before = chain);
-        let place = transaction.next_place()?;
+        let place = transaction.next_position()?;
         first.get_or_insert(place);
         append::insert(connection, place, no, &record)?;
         let hashes: Vec<_> = content::mentions(&record.body).iter().filter_map(content::hash_of).collect();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::BoxFuture;
-use lariat_core::archive::{GarbageReport, ListQuery, SessionArchive, SessionSummary, Verdict};
+use lariat_core::archive::{GarbageReport, ListQuery, SessionArchive, SessionSummary, VerificationReport};
 use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_core::store::{Ack, Append, BlobHash, Durability, Epoch, SessionStore, Snapshot, StoreError};
@@ -181,7 +181,7 @@ impl SqliteStore {
 
     async fn index(&self) -> Result<(), StoreError> {
         loop {
-            let ranges = self.read(list::unindexed).await?;
+            let ranges = self.read(list::unindexed_ranges).await?;
             if ranges.is_empty() {
                 return Ok(());
             }
@@ -271,7 +271,7 @@ impl SessionStore for SqliteStore {
 }
 
 impl SessionArchive for SqliteStore {
-    fn read_back<'a>(
+    fn read_backwards<'a>(
         &'a self,
         session_id: &'a SessionId,
         before_seq: u64,
@@ -286,7 +286,11 @@ impl SessionArchive for SqliteStore {
         })
     }
 
-    fn grown<'a>(&'a self, session_id: &'a SessionId, beyond: u64) -> BoxFuture<'a, Result<u64, StoreError>> {
+    fn wait_for_growth<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        beyond: u64,
+    ) -> BoxFuture<'a, Result<u64, StoreError>> {
         Box::pin(async move {
             let mut changes = self.watchers.watch(session_id);
             loop {
@@ -355,12 +359,18 @@ impl SessionArchive for SqliteStore {
         }))
     }
 
-    fn verify<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Verdict, StoreError>> {
+    fn verify<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+    ) -> BoxFuture<'a, Result<VerificationReport, StoreError>> {
         let session_id = session_id.clone();
         Box::pin(self.read(move |connection| check::verify(connection, &session_id)))
     }
 
-    fn repair<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Verdict, StoreError>> {
+    fn repair<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+    ) -> BoxFuture<'a, Result<VerificationReport, StoreError>> {
         Box::pin(async move {
             let verdict = self.verify(session_id).await?;
             if verdict.is_sound() {

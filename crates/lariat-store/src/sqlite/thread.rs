@@ -143,12 +143,12 @@ impl WriterThread {
     /// The thread's main loop: runs the tasks in the queue until all senders are gone.
     pub(super) fn run(shared: &Mutex<Self>, queue: &Receiver<Box<dyn WriteTask>>) {
         loop {
-            let due = locked(shared).due();
+            let due = lock_unpoisoned(shared).due();
             let first = match due {
                 Some(wait) => queue.recv_timeout(wait),
                 None => queue.recv().map_err(RecvTimeoutError::from),
             };
-            let mut thread = locked(shared);
+            let mut thread = lock_unpoisoned(shared);
             match first {
                 Ok(first) => thread.group(group(first, queue)),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -156,7 +156,7 @@ impl WriterThread {
             }
             thread.sync(SyncScope::Due);
         }
-        locked(shared).close();
+        lock_unpoisoned(shared).close();
     }
 
     /// Returns the time until the next sync is due.
@@ -260,7 +260,7 @@ impl WriterThread {
                 return Err(unclear(what, ConnectionTrust::Lost));
             }
         }
-        Ok(self.cache.committed(outcome))
+        Ok(self.cache.apply_committed(outcome))
     }
 
     fn perform(
@@ -365,7 +365,7 @@ fn answer(tasks: Vec<Box<dyn WriteTask>>, done: Result<(), StoreError>) {
 }
 
 /// Locks the state. A panic elsewhere left it without a connection: the next task opens one with an empty cache.
-fn locked(shared: &Mutex<WriterThread>) -> MutexGuard<'_, WriterThread> {
+fn lock_unpoisoned(shared: &Mutex<WriterThread>) -> MutexGuard<'_, WriterThread> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

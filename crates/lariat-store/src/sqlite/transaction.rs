@@ -58,7 +58,7 @@ pub(super) struct WriterCache {
 
 impl WriterCache {
     /// Applies the effects of a committed transaction. Returns the journals that changed.
-    pub(super) fn committed(&mut self, outcome: TransactionEffects) -> JournalChanges {
+    pub(super) fn apply_committed(&mut self, outcome: TransactionEffects) -> JournalChanges {
         self.locks.extend(outcome.taken);
         for no in outcome.released {
             self.locks.remove(&no);
@@ -208,7 +208,7 @@ impl<'a> WriteTransaction<'a> {
     }
 
     /// Returns the row number for the next event.
-    pub(super) fn next_place(&mut self) -> Result<i64, Fault> {
+    pub(super) fn next_position(&mut self) -> Result<i64, Fault> {
         let place = match self.cache.next_place {
             Some(place) => place,
             None => {

@@ -30,14 +30,14 @@ pub(super) struct Watchers(Mutex<HashMap<SessionId, watch::Sender<Change>>>);
 impl Watchers {
     /// Starts to watch a session: later commits are reported.
     pub(super) fn watch(&self, session_id: &SessionId) -> watch::Receiver<Change> {
-        let mut watchers = self.locked();
+        let mut watchers = self.lock_unpoisoned();
         let sender = watchers.entry(session_id.clone()).or_insert_with(|| watch::channel(Change::Unknown).0);
         sender.subscribe()
     }
 
     /// Reports committed changes.
     pub(super) fn notify(&self, changes: JournalChanges) {
-        let mut watchers = self.locked();
+        let mut watchers = self.lock_unpoisoned();
         if watchers.is_empty() {
             return;
         }
@@ -51,13 +51,13 @@ impl Watchers {
 
     /// Removes the entry of a session without watchers.
     pub(super) fn forget(&self, session_id: &SessionId) {
-        let mut watchers = self.locked();
+        let mut watchers = self.lock_unpoisoned();
         if watchers.get(session_id).is_some_and(|sender| sender.receiver_count() == 0) {
             watchers.remove(session_id);
         }
     }
 
-    fn locked(&self) -> MutexGuard<'_, HashMap<SessionId, watch::Sender<Change>>> {
+    fn lock_unpoisoned(&self) -> MutexGuard<'_, HashMap<SessionId, watch::Sender<Change>>> {
         // A panic elsewhere cannot leave the map inconsistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

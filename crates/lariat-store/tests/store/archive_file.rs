@@ -11,7 +11,7 @@ use lariat_core::id::SessionId;
 use lariat_core::store::{Append, Durability, StoreError};
 use lariat_store::archive_file::{ArchiveFileError, check, export, import};
 use lariat_store::sqlite::SqliteStore;
-use lariat_test::conformance::{ArchiveFixture, Script, described, said};
+use lariat_test::conformance::{ArchiveFixture, Script, description_event, message_event};
 
 use crate::jsonl::JsonlFixture;
 
@@ -27,9 +27,18 @@ async fn write_session(store: &dyn SessionArchive) -> Script {
     let named = store.put_blob(&[0, 159, 146, 150]).await.unwrap();
     let large = "large ".repeat(10_000);
     let unknown = format!("blake3:{}", "0".repeat(64));
-    script.write(store, [described(Some("a title"), Some("/w"), None), said("first")]).await;
-    script.write(store, [said(&large), said(&large), said(&format!("see {} and {unknown}", named.0))]).await;
-    script.write(store, (0..200).map(|n| said(&format!("words {n}")))).await;
+    script.write(store, [description_event(Some("a title"), Some("/w"), None), message_event("first")]).await;
+    script
+        .write(
+            store,
+            [
+                message_event(&large),
+                message_event(&large),
+                message_event(&format!("see {} and {unknown}", named.0)),
+            ],
+        )
+        .await;
+    script.write(store, (0..200).map(|n| message_event(&format!("words {n}")))).await;
     script
 }
 
@@ -81,7 +90,7 @@ async fn exported_fork_is_self_contained() {
     from.fork(&script.session_id, 4, &fork).await.unwrap();
     let mut own = Script::claim(&*from, "fork", 900_000).await;
     own.catch_up(&*from).await;
-    own.write(&*from, [said("another way")]).await;
+    own.write(&*from, [message_event("another way")]).await;
     let file = export_bytes(&*from, "fork").await;
     import(&*to, Cursor::new(&file), None).await.unwrap();
     assert_eq!(without_mark(&*to, &fork).await, own.written);
@@ -97,11 +106,11 @@ async fn import_accepts_another_id_and_never_changes_an_existing_session() {
         import(&*to, Cursor::new(&file), Some("mine".into())).await.unwrap();
         assert_eq!(to.head(&"mine".into()).await.unwrap(), script.written.len() as u64 + 1);
     }
-    script.write(&*from, [said("more")]).await;
+    script.write(&*from, [message_event("more")]).await;
     let refused = import(&*from, Cursor::new(&file), None).await.unwrap_err();
     assert!(matches!(refused, ArchiveFileError::Store(StoreError::Conflict { .. })), "{refused}");
     let mut other = Script::claim(&*to, SESSION, 5).await;
-    other.write(&*to, [said("something else")]).await;
+    other.write(&*to, [message_event("something else")]).await;
     let refused = import(&*to, Cursor::new(&file), None).await.unwrap_err();
     assert!(matches!(refused, ArchiveFileError::Store(StoreError::Conflict { .. })), "{refused}");
     other.check(&*to).await;
@@ -133,7 +142,7 @@ async fn rejects_a_cut_or_changed_file_before_writing_anything() {
     let (from, to) = (sqlite().await, sqlite().await);
     let mut script = Script::claim(&*from, "s", 1_000).await;
     let named = from.put_blob(b"a blob").await.unwrap();
-    script.write(&*from, [said("first"), said(&format!("see {}", named.0))]).await;
+    script.write(&*from, [message_event("first"), message_event(&format!("see {}", named.0))]).await;
     let file = export_bytes(&*from, "s").await;
     let refused = |bytes: &[u8]| match check(bytes).unwrap_err() {
         ArchiveFileError::Damaged { offset, .. } => usize::try_from(offset).unwrap(),
@@ -171,7 +180,7 @@ async fn import_leaves_out_learnings() {
     (learning.learning_id, learning.text) = ("known".into(), "from elsewhere".into());
     let mut there = Script::claim(&*from, "there", 9_000).await;
     let forget = AgentEvent::Unlearned { learning_id: "own".into() };
-    there.write(&*from, [said("hi"), AgentEvent::Learned(Box::new(learning.clone())), forget]).await;
+    there.write(&*from, [message_event("hi"), AgentEvent::Learned(Box::new(learning.clone())), forget]).await;
     (learning.learning_id, learning.text) = ("own".into(), "from here".into());
     let mut here = Script::claim(&*to, "here", 1_000).await;
     here.write(&*to, [AgentEvent::Learned(Box::new(learning))]).await;

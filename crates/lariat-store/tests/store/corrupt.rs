@@ -8,7 +8,7 @@
 
 use std::io::Cursor;
 
-use lariat_core::archive::{DamageKind, Verdict};
+use lariat_core::archive::{DamageKind, VerificationReport};
 use lariat_core::event::{AgentEvent, EventRecord, FORMAT_VERSION};
 use lariat_core::id::{EventId, SessionId};
 use lariat_core::time::Timestamp;
@@ -224,7 +224,7 @@ fn check(original: &Original, mutant: &[u8]) -> Result<(), String> {
 }
 
 /// Checks that the first of several consecutive lost events is reported with its position.
-fn reported(verdict: &Verdict, intact: &[bool]) -> Result<(), String> {
+fn reported(verdict: &VerificationReport, intact: &[bool]) -> Result<(), String> {
     for (seq, is_intact) in intact.iter().enumerate() {
         let first = !is_intact && (seq == 0 || intact[seq - 1]);
         let named = verdict.damage.iter().any(|damage| damage.seq == Some(seq as u64));

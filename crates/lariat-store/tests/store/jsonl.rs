@@ -70,7 +70,7 @@ mod in_files {
     use lariat_core::event::AgentEvent;
     use lariat_core::id::SessionId;
     use lariat_core::store::StoreError;
-    use lariat_test::conformance::{Script, said};
+    use lariat_test::conformance::{Script, message_event};
 
     use super::*;
 
@@ -79,7 +79,7 @@ mod in_files {
         let store = fixture.open().await;
         let mut script = Script::claim(&*store, "s", 1_000).await;
         for text in texts {
-            script.write(&*store, [said(text)]).await;
+            script.write(&*store, [message_event(text)]).await;
         }
         script
     }
@@ -136,7 +136,7 @@ mod in_files {
         assert!(read.len() == 3 && is_lost(&read[2]));
         let mut next = Script::claim(&*store, "s", 9_000).await;
         next.catch_up(&*store).await;
-        next.write(&*store, [said("continued")]).await;
+        next.write(&*store, [message_event("continued")]).await;
         assert!(store.verify(id).await.unwrap().is_sound());
     }
 
@@ -195,7 +195,7 @@ mod in_files {
             store.fork(&script.session_id, 1, &SessionId::from("fork")).await.unwrap();
             let mut fork = Script::claim(&*store, "fork", 9_000).await;
             fork.catch_up(&*store).await;
-            fork.write(&*store, [said("of the fork")]).await;
+            fork.write(&*store, [message_event("of the fork")]).await;
         }
         flip(&journal(&fixture, "fork"), "\"seq\":1");
         let store = fixture.open().await;
@@ -214,7 +214,7 @@ mod in_files {
         let fixture = JsonlFixture::new(Durability::Durable);
         let first = fixture.open().await;
         let mut script = Script::claim(&*first, "s", 1_000).await;
-        script.write(&*first, [said("one")]).await;
+        script.write(&*first, [message_event("one")]).await;
         let second = fixture.open().await;
         let busy = second.claim(&script.session_id).await;
         let us = format!("process {}", std::process::id());
@@ -239,9 +239,9 @@ mod in_files {
             let beyond = script.written.len() as u64;
             let waiting = tokio::spawn({
                 let (reader, id) = (Arc::clone(&reader), script.session_id.clone());
-                async move { reader.grown(&id, beyond).await }
+                async move { reader.wait_for_growth(&id, beyond).await }
             });
-            script.write(&*writer, [said(text)]).await;
+            script.write(&*writer, [message_event(text)]).await;
             let grown = tokio::time::timeout(Duration::from_secs(10), waiting).await.unwrap().unwrap();
             assert_eq!(grown, Ok(beyond + 1));
             script.check(&*reader).await;
@@ -263,7 +263,7 @@ mod in_files {
             store.fork(&script.session_id, 3, &fork).await.unwrap();
             let mut child = Script::claim(&*store, "fork", 9_000).await;
             child.catch_up(&*store).await;
-            child.write(&*store, [said("own")]).await;
+            child.write(&*store, [message_event("own")]).await;
             child
         };
         flip(&journal(&fixture, "s"), "\"two\"");
@@ -281,7 +281,7 @@ mod in_files {
         }
         child.epoch = store.claim(&fork).await.unwrap();
         child.catch_up(&*store).await;
-        child.write(&*store, [said("continued")]).await;
+        child.write(&*store, [message_event("continued")]).await;
         assert!(store.verify(&fork).await.unwrap().is_sound());
     }
 
@@ -334,8 +334,8 @@ mod in_files {
             store.fork(&script.session_id, 2, &fork).await.unwrap();
             let mut child = Script::claim(&*store, "fork", 9_000).await;
             child.catch_up(&*store).await;
-            child.write(&*store, [said("three")]).await;
-            child.write(&*store, [said("four")]).await;
+            child.write(&*store, [message_event("three")]).await;
+            child.write(&*store, [message_event("four")]).await;
         }
         let elsewhere = fixture.open().await;
         elsewhere.claim(&script.session_id).await.unwrap();
@@ -384,7 +384,7 @@ mod in_files {
         let fixture = JsonlFixture::new(Durability::Fast);
         let store = fixture.open().await;
         let mut script = Script::claim(&*store, "s", 1_000).await;
-        script.write(&*store, (0..9_000).map(|n| said(&format!("{n}")))).await;
+        script.write(&*store, (0..9_000).map(|n| message_event(&format!("{n}")))).await;
         for at in [1, 4_095, 4_096, 4_097, 8_192, 8_500, 9_000] {
             let fork = SessionId::from(format!("fork {at}"));
             store.fork(&script.session_id, at, &fork).await.unwrap();

@@ -15,7 +15,7 @@ use lariat_core::store::{Append, Durability};
 use lariat_store::StoreOptions;
 use lariat_store::jsonl::JsonlStore;
 use lariat_store::sqlite::SqliteStore;
-use lariat_test::conformance::{Script, said};
+use lariat_test::conformance::{Script, message_event};
 
 /// A temporary directory, removed on drop.
 struct TempDir(std::path::PathBuf);
@@ -57,7 +57,7 @@ async fn open_and_release(store: &dyn SessionArchive) {
     let mut most = [0, 0];
     for at in 0..2_000 {
         let mut script = Script::claim(store, &format!("s{at}"), at * 1_000).await;
-        script.write(store, [said("hello")]).await;
+        script.write(store, [message_event("hello")]).await;
         store.release(&script.session_id, script.epoch).await.unwrap();
         most[usize::from(at >= 100)] = most[usize::from(at >= 100)].max(descriptors());
     }
@@ -89,7 +89,7 @@ async fn released_session_moves_to_another_process_and_back() {
                 _ => (dir.jsonl(durability).await, dir.jsonl(durability).await),
             };
             let mut script = Script::claim(&*first, "s", 1_000).await;
-            script.write(&*first, [said("one")]).await;
+            script.write(&*first, [message_event("one")]).await;
             for (round, (from, to)) in
                 [(&first, &second), (&second, &first), (&first, &second)].into_iter().enumerate()
             {
@@ -98,7 +98,7 @@ async fn released_session_moves_to_another_process_and_back() {
                 script = Script::claim(&**to, "s", 1_000_000 * (round as u64 + 1)).await;
                 assert!(script.epoch > before, "{kind} {durability:?}");
                 script.catch_up(&**to).await;
-                script.write(&**to, [said("next")]).await;
+                script.write(&**to, [message_event("next")]).await;
                 script.check(&**to).await;
                 script.check(&**from).await;
             }

@@ -89,7 +89,7 @@ impl Blocks {
         match std::mem::take(&mut self.open) {
             OpenKind::Code(fence) if closes(line, &fence) => parts.push(Part::CodeEnd),
             OpenKind::Code(fence) => {
-                parts.push(Part::CodeLine(unindented(line, fence.indent).to_owned()));
+                parts.push(Part::CodeLine(strip_indent(line, fence.indent).to_owned()));
                 self.open = OpenKind::Code(fence);
             }
             OpenKind::Item { content, fence } => self.in_item(line, is_blank, (content, fence), &mut parts),
@@ -149,7 +149,7 @@ impl Blocks {
             self.end(parts);
             return self.begin(line, parts);
         }
-        let inner = unindented(line, content);
+        let inner = strip_indent(line, content);
         let fence = match fence {
             Some(fence) if closes(inner, &fence) => None,
             Some(fence) => Some(fence),
@@ -205,7 +205,7 @@ impl Blocks {
                 self.gap = self.blank;
                 let content = marker.content;
                 self.marker = Some(marker);
-                let inner = unindented(line, content);
+                let inner = strip_indent(line, content);
                 self.open = OpenKind::Item { content, fence: opens(inner).map(|(fence, _)| fence) };
             }
             None => self.open = OpenKind::Text,
@@ -242,7 +242,7 @@ fn indent(line: &str) -> usize {
 }
 
 /// Removes up to `columns` columns of indentation.
-fn unindented(line: &str, columns: usize) -> &str {
+fn strip_indent(line: &str, columns: usize) -> &str {
     let mut rest = line;
     let mut left = columns;
     while left > 0 {

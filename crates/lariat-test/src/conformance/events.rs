@@ -81,12 +81,12 @@ impl Script {
 }
 
 /// An event in which the user says this.
-pub fn said(text: &str) -> AgentEvent {
+pub fn message_event(text: &str) -> AgentEvent {
     AgentEvent::MessageEnd { message: RecordedMessage::Full(Arc::new(AgentMessage::user(text))) }
 }
 
 /// An event that sets title, directory and tags of the session.
-pub fn described(title: Option<&str>, cwd: Option<&str>, tags: Option<&[&str]>) -> AgentEvent {
+pub fn description_event(title: Option<&str>, cwd: Option<&str>, tags: Option<&[&str]>) -> AgentEvent {
     let mut description = Description::default();
     description.title = title.map(str::to_owned);
     description.cwd = cwd.map(str::to_owned);

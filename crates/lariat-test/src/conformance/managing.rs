@@ -11,7 +11,7 @@ use lariat_core::store::{Append, BlobHash, Snapshot, StoreError};
 use lariat_core::time::Timestamp;
 
 use super::writing::{POSITIONS, checkpoint, write_sessions_with_any_id};
-use super::{ArchiveFixture, Script, described, said};
+use super::{ArchiveFixture, Script, description_event, message_event};
 
 async fn names(store: &dyn SessionArchive, query: &ListQuery) -> Vec<String> {
     let listed = store.list(query).await.unwrap();
@@ -30,7 +30,7 @@ pub async fn an_unknown_session_has_no_history_and_no_summary(place: &dyn Archiv
     let unknown = SessionId::from("unknown");
     let other = Script::claim(&*store, "claimed", 1_000).await;
     for _ in 0..2 {
-        assert_eq!(store.read_back(&unknown, 10, 10).await, Ok(Vec::new()));
+        assert_eq!(store.read_backwards(&unknown, 10, 10).await, Ok(Vec::new()));
         assert!(matches!(store.summary(&unknown).await, Err(StoreError::NotFound(_))));
         store.release(&unknown, other.epoch).await.unwrap();
     }
@@ -41,9 +41,9 @@ pub async fn a_journal_is_read_backwards_from_any_position(place: &dyn ArchiveFi
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     script.write(&*store, (0..598).map(|n| checkpoint(format!("c{n}")))).await;
-    script.write(&*store, [said(&"QUJD".repeat(200_000)), said("small")]).await;
+    script.write(&*store, [message_event(&"QUJD".repeat(200_000)), message_event("small")]).await;
     for (before, limit) in POSITIONS {
-        let read = store.read_back(&script.session_id, before, limit).await.unwrap();
+        let read = store.read_backwards(&script.session_id, before, limit).await.unwrap();
         let earlier = &script.written[..script.written.len().min(before as usize)];
         let expected: Vec<Event> = earlier.iter().rev().take(limit).cloned().collect();
         assert_eq!(read, expected, "{limit} before {before}");
@@ -67,20 +67,21 @@ pub async fn a_watcher_is_notified_when_a_journal_grows(place: &dyn ArchiveFixtu
     let id = script.session_id.clone();
     let waiter = |beyond| {
         let (store, id) = (Arc::clone(&store), id.clone());
-        tokio::spawn(async move { store.grown(&id, beyond).await })
+        tokio::spawn(async move { store.wait_for_growth(&id, beyond).await })
     };
     let waiting = [waiter(0), waiter(0), waiter(1)];
     tokio::task::yield_now().await;
-    script.write(&*store, [said("one"), said("two")]).await;
+    script.write(&*store, [message_event("one"), message_event("two")]).await;
     let within = Duration::from_secs(10);
     for waiter in waiting {
         assert_eq!(tokio::time::timeout(within, waiter).await.unwrap().unwrap(), Ok(2));
     }
-    assert_eq!(store.grown(&script.session_id, 1).await, Ok(2));
+    assert_eq!(store.wait_for_growth(&script.session_id, 1).await, Ok(2));
     let next = waiter(2);
-    script.write(&*store, [said("three")]).await;
+    script.write(&*store, [message_event("three")]).await;
     assert_eq!(tokio::time::timeout(within, next).await.unwrap().unwrap(), Ok(3));
-    let never = tokio::time::timeout(Duration::from_millis(30), store.grown(&script.session_id, 3)).await;
+    let never =
+        tokio::time::timeout(Duration::from_millis(30), store.wait_for_growth(&script.session_id, 3)).await;
     assert!(never.is_err(), "nothing was written: {never:?}");
 }
 
@@ -88,14 +89,21 @@ pub async fn a_watcher_is_notified_when_a_journal_grows(place: &dyn ArchiveFixtu
 pub async fn a_summary_matches_the_journal(place: &dyn ArchiveFixture) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
-    script.write(&*store, [said("fix the\ntests"), described(None, Some("/w"), Some(&["a", "b"]))]).await;
-    script.write(&*store, [described(Some("a title"), None, None), said("and the docs")]).await;
+    script
+        .write(
+            &*store,
+            [message_event("fix the\ntests"), description_event(None, Some("/w"), Some(&["a", "b"]))],
+        )
+        .await;
+    script
+        .write(&*store, [description_event(Some("a title"), None, None), message_event("and the docs")])
+        .await;
     let expected = SessionSummary::of(script.session_id.clone(), &script.written);
     assert_eq!(expected.first_prompt.as_deref(), Some("fix the tests"));
     assert_eq!(store.summary(&script.session_id).await.unwrap(), expected);
     assert_eq!(store.list(&ListQuery::default()).await.unwrap(), std::slice::from_ref(&expected));
     drop(store);
-    if place.keeps() {
+    if place.is_persistent() {
         assert_eq!(place.open().await.summary(&script.session_id).await.unwrap(), expected);
     }
 }
@@ -109,7 +117,7 @@ pub async fn sessions_are_listed_newest_first_by_page_and_condition(place: &dyn 
         let mut script = Script::claim(&*store, &format!("s{number}"), at).await;
         let cwd = if number % 2 == 0 { "/even" } else { "/odd" };
         let tags: &[&str] = if number == 3 { &["three", "odd one"] } else { &[] };
-        script.write(&*store, [said("hello"), described(None, Some(cwd), Some(tags))]).await;
+        script.write(&*store, [message_event("hello"), description_event(None, Some(cwd), Some(tags))]).await;
     }
     Script::claim(&*store, "only claimed", 9_000_000).await;
     let all = ["s9", "s8", "s7", "s6", "s5", "s4", "s3", "s2", "s1", "s0"];
@@ -135,7 +143,7 @@ pub async fn sessions_are_listed_newest_first_by_page_and_condition(place: &dyn 
     let both = query(|q| (q.cwd, q.limit) = (Some("/odd".into()), 2));
     assert_eq!(names(&*store, &both).await, ["s9", "s7"]);
     drop(store);
-    if !place.keeps() {
+    if !place.is_persistent() {
         return;
     }
     // A session deleted between two pages is not on the second page.
@@ -150,9 +158,17 @@ pub async fn sessions_are_listed_newest_first_by_page_and_condition(place: &dyn 
 pub async fn sessions_are_found_by_their_messages(place: &dyn ArchiveFixture) {
     let store = place.open().await;
     let mut one = Script::claim(&*store, "one", 1_000).await;
-    one.write(&*store, [said("Fix the Größe of the WINDOW"), said("it's \"quoted\" -- OR *starred*")]).await;
+    one.write(
+        &*store,
+        [message_event("Fix the Größe of the WINDOW"), message_event("it's \"quoted\" -- OR *starred*")],
+    )
+    .await;
     let mut two = Script::claim(&*store, "two", 2_000_000).await;
-    two.write(&*store, [said("close the window"), described(Some("Türen und Fenster"), None, None)]).await;
+    two.write(
+        &*store,
+        [message_event("close the window"), description_event(Some("Türen und Fenster"), None, None)],
+    )
+    .await;
     let found = async |text: &str| names(&*store, &query(|q| q.text = Some(text.to_owned()))).await;
     assert_eq!(found("window").await, ["two", "one"]);
     assert_eq!(found("Window größe").await, ["one"]);
@@ -161,7 +177,7 @@ pub async fn sessions_are_found_by_their_messages(place: &dyn ArchiveFixture) {
     assert!(found("window missing").await.is_empty());
     assert_eq!(found("").await, ["two", "one"]);
     assert_eq!(found(" -- * ").await, ["two", "one"]);
-    one.write(&*store, [said("now also doors")]).await;
+    one.write(&*store, [message_event("now also doors")]).await;
     assert_eq!(found("DOORS").await, ["one"]);
     let messages = vec![Arc::new(AgentMessage::user("from elsewhere"))];
     two.write(&*store, [AgentEvent::MessagesImported { base: None, messages }]).await;
@@ -175,18 +191,23 @@ pub async fn a_fork_shares_the_past_and_continues_independently(place: &dyn Arch
     let store = place.open().await;
     let mut parent = Script::claim(&*store, "parent", 1_000).await;
     let large = "x".repeat(100_000);
-    parent.write(&*store, [said("one"), said(&large), said("three"), said("four")]).await;
+    parent
+        .write(
+            &*store,
+            [message_event("one"), message_event(&large), message_event("three"), message_event("four")],
+        )
+        .await;
     let fork = SessionId::from("fork");
     store.fork(&parent.session_id, 3, &fork).await.unwrap();
     assert_eq!(store.head(&fork).await, Ok(3));
     assert_eq!(store.read(&fork, 0, 9).await.unwrap(), &parent.written[..3]);
     let mut child = Script::claim(&*store, "fork", 8_000_000).await;
     child.catch_up(&*store).await;
-    child.write(&*store, [said("another four"), said("another five")]).await;
-    parent.write(&*store, [said("five")]).await;
+    child.write(&*store, [message_event("another four"), message_event("another five")]).await;
+    parent.write(&*store, [message_event("five")]).await;
     child.check(&*store).await;
     parent.check(&*store).await;
-    let across = store.read_back(&fork, 4, 3).await.unwrap();
+    let across = store.read_backwards(&fork, 4, 3).await.unwrap();
     let expected: Vec<_> = child.written[1..4].iter().rev().cloned().collect();
     assert_eq!(across, expected);
     assert_eq!(store.read(&fork, 2, 2).await.unwrap(), &child.written[2..4]);
@@ -196,7 +217,7 @@ pub async fn a_fork_shares_the_past_and_continues_independently(place: &dyn Arch
     let children = query(|q| q.parent = Some(parent.session_id.clone()));
     assert_eq!(names(&*store, &children).await, ["fork"]);
     drop(store);
-    if place.keeps() {
+    if place.is_persistent() {
         let store = place.open().await;
         child.check(&*store).await;
         parent.check(&*store).await;
@@ -210,8 +231,8 @@ pub async fn a_fork_in_the_middle_of_a_long_session_has_its_own_summary(place: &
     let mut parent = Script::claim(&*store, "parent", 1_000).await;
     for first in (0..EVENTS).step_by(100) {
         let title = format!("title {first}");
-        parent.write(&*store, [described(Some(&title), None, None)]).await;
-        parent.write(&*store, (1..100).map(|n| said(&format!("{} by itself", first + n)))).await;
+        parent.write(&*store, [description_event(Some(&title), None, None)]).await;
+        parent.write(&*store, (1..100).map(|n| message_event(&format!("{} by itself", first + n)))).await;
     }
     for at in [1, 511, 512, 513, 1_024, 1_100, 1_299] {
         let id = format!("fork at {at}");
@@ -219,7 +240,9 @@ pub async fn a_fork_in_the_middle_of_a_long_session_has_its_own_summary(place: &
         store.fork(&parent.session_id, at, &fork).await.unwrap();
         let mut child = Script::claim(&*store, &id, 9_000_000).await;
         child.catch_up(&*store).await;
-        child.write(&*store, (0..600).map(|n| described(Some(&format!("own {n}")), None, None))).await;
+        child
+            .write(&*store, (0..600).map(|n| description_event(Some(&format!("own {n}")), None, None)))
+            .await;
         let second = SessionId::from(format!("fork of {id}"));
         let middle = at + 300;
         store.fork(&fork, middle, &second).await.unwrap();
@@ -242,7 +265,7 @@ pub async fn a_fork_in_the_middle_of_a_long_session_has_its_own_summary(place: &
 pub async fn a_fork_of_a_fork_reads_through(place: &dyn ArchiveFixture) {
     let store = place.open().await;
     let mut last = Script::claim(&*store, "f0", 1_000).await;
-    last.write(&*store, (0..4).map(|n| said(&format!("0 {n}")))).await;
+    last.write(&*store, (0..4).map(|n| message_event(&format!("0 {n}")))).await;
     for depth in 1..12_u64 {
         let id = format!("f{depth}");
         let head = store.head(&last.session_id).await.unwrap();
@@ -250,7 +273,8 @@ pub async fn a_fork_of_a_fork_reads_through(place: &dyn ArchiveFixture) {
         last = Script::claim(&*store, &id, depth * 1_000_000).await;
         last.catch_up(&*store).await;
         if depth % 3 != 0 {
-            last.write(&*store, [said(&format!("{depth} a")), said(&format!("{depth} b"))]).await;
+            last.write(&*store, [message_event(&format!("{depth} a")), message_event(&format!("{depth} b"))])
+                .await;
         }
         last.check(&*store).await;
     }
@@ -261,7 +285,7 @@ pub async fn a_fork_of_a_fork_reads_through(place: &dyn ArchiveFixture) {
 pub async fn an_invalid_fork_is_rejected(place: &dyn ArchiveFixture) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
-    script.write(&*store, [said("one"), said("two")]).await;
+    script.write(&*store, [message_event("one"), message_event("two")]).await;
     let (id, new) = (script.session_id.clone(), SessionId::from("new"));
     let nowhere = store.fork(&SessionId::from("unknown"), 0, &new).await;
     assert!(matches!(nowhere, Err(StoreError::NotFound(_))), "{nowhere:?}");
@@ -279,7 +303,7 @@ pub async fn an_invalid_fork_is_rejected(place: &dyn ArchiveFixture) {
 pub async fn a_deleted_session_is_gone_for_good(place: &dyn ArchiveFixture) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
-    script.write(&*store, [said("secret words")]).await;
+    script.write(&*store, [message_event("secret words")]).await;
     store.put_snapshot(&script.session_id, Snapshot::new(1, b"state".to_vec())).await.unwrap();
     store.delete(&script.session_id).await.unwrap();
     let gone = async |store: &dyn SessionArchive| {
@@ -300,7 +324,7 @@ pub async fn a_deleted_session_is_gone_for_good(place: &dyn ArchiveFixture) {
     store.collect_garbage(Duration::ZERO).await.unwrap();
     gone(&*store).await;
     drop(store);
-    if place.keeps() {
+    if place.is_persistent() {
         gone(&*place.open().await).await;
     }
 }
@@ -309,7 +333,12 @@ pub async fn a_deleted_session_is_gone_for_good(place: &dyn ArchiveFixture) {
 pub async fn a_fork_keeps_what_was_deleted_elsewhere(place: &dyn ArchiveFixture) {
     let store = place.open().await;
     let mut parent = Script::claim(&*store, "parent", 1_000).await;
-    parent.write(&*store, [said(&"large ".repeat(20_000)), said("two"), said("three")]).await;
+    parent
+        .write(
+            &*store,
+            [message_event(&"large ".repeat(20_000)), message_event("two"), message_event("three")],
+        )
+        .await;
     store.fork(&parent.session_id, 2, &SessionId::from("fork")).await.unwrap();
     store.delete(&parent.session_id).await.unwrap();
     store.collect_garbage(Duration::ZERO).await.unwrap();
@@ -317,7 +346,7 @@ pub async fn a_fork_keeps_what_was_deleted_elsewhere(place: &dyn ArchiveFixture)
     let mut child = Script::claim(&*store, "fork", 5_000_000).await;
     child.catch_up(&*store).await;
     assert_eq!(child.written, &parent.written[..2]);
-    child.write(&*store, [said("goes on")]).await;
+    child.write(&*store, [message_event("goes on")]).await;
     child.check(&*store).await;
     assert_eq!(store.verify(&child.session_id).await.unwrap().damage, []);
     store.delete(&child.session_id).await.unwrap();
@@ -332,7 +361,7 @@ pub async fn garbage_is_collected_and_nothing_else(place: &dyn ArchiveFixture) {
     let forgotten = store.put_blob(b"unknown's").await.unwrap();
     let mut script = Script::claim(&*store, "s", 1_000).await;
     let large = "moved out ".repeat(10_000);
-    script.write(&*store, [said(&format!("see {}", mentioned.0)), said(&large)]).await;
+    script.write(&*store, [message_event(&format!("see {}", mentioned.0)), message_event(&large)]).await;
     store.collect_garbage(Duration::from_secs(3_600)).await.unwrap();
     assert_eq!(store.blob(&forgotten).await.unwrap(), b"unknown's");
     let freed = store.collect_garbage(Duration::ZERO).await.unwrap();
@@ -351,7 +380,7 @@ pub async fn garbage_is_collected_and_nothing_else(place: &dyn ArchiveFixture) {
 pub async fn the_newest_snapshot_within_the_limit_is_found(place: &dyn ArchiveFixture) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
-    script.write(&*store, (0..9).map(|n| said(&format!("{n}")))).await;
+    script.write(&*store, (0..9).map(|n| message_event(&format!("{n}")))).await;
     let id = script.session_id.clone();
     assert_eq!(store.snapshot(&id, u64::MAX).await, Ok(None));
     let made = |seq: u64| Snapshot::new(seq, format!("state {seq}").into_bytes());
@@ -374,7 +403,7 @@ pub async fn the_newest_snapshot_within_the_limit_is_found(place: &dyn ArchiveFi
     assert_eq!(store.snapshot(&fork, 99).await.unwrap(), Some(made(29)));
     assert_eq!(store.snapshot(&id, 99).await.unwrap(), Some(made(8)));
     drop(store);
-    if place.keeps() {
+    if place.is_persistent() {
         assert_eq!(place.open().await.snapshot(&id, 99).await.unwrap(), Some(made(8)));
     }
 }
@@ -383,7 +412,7 @@ pub async fn the_newest_snapshot_within_the_limit_is_found(place: &dyn ArchiveFi
 pub async fn an_intact_journal_verifies_as_sound(place: &dyn ArchiveFixture) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
-    script.write(&*store, [said("one"), said(&"large ".repeat(20_000))]).await;
+    script.write(&*store, [message_event("one"), message_event(&"large ".repeat(20_000))]).await;
     script
         .write(&*store, (0..300).map(|n| AgentEvent::Checkpoint { label: format!("{n}"), message_id: None }))
         .await;
@@ -391,7 +420,7 @@ pub async fn an_intact_journal_verifies_as_sound(place: &dyn ArchiveFixture) {
     assert_eq!((verdict.intact, verdict.damage.as_slice()), (302, [].as_slice()));
     assert!(store.repair(&script.session_id).await.unwrap().is_sound());
     script.check(&*store).await;
-    script.write(&*store, [said("goes on")]).await;
+    script.write(&*store, [message_event("goes on")]).await;
     script.check(&*store).await;
     let unknown = store.verify(&SessionId::from("unknown")).await;
     assert!(matches!(unknown, Err(StoreError::NotFound(_))), "{unknown:?}");

@@ -8,7 +8,7 @@ use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_core::store::{Append, StoreError};
 
-use super::{ArchiveFixture, Script, described, said};
+use super::{ArchiveFixture, Script, description_event, message_event};
 use crate::SeededRandom;
 
 const SEEDS: u64 = 6;
@@ -42,7 +42,7 @@ pub async fn random_operations_agree_with_a_model(place: &dyn ArchiveFixture) {
                 }
                 16 => model.delete(&*store, &name).await,
                 17 => drop(store.collect_garbage(Duration::ZERO).await.unwrap()),
-                18 if place.keeps() => {
+                18 if place.is_persistent() => {
                     drop(store);
                     store = place.open().await;
                     // After the store was reopened, every writer has to claim its session again.
@@ -86,8 +86,8 @@ impl Model {
         let size = if dice.below(6) == 0 { 40_000 } else { 20 };
         let count = dice.below(5);
         let kinds = (0..count).map(|n| match dice.below(4) {
-            0 => described(Some(&format!("title {n}")), Some("/w"), None),
-            n => said(&format!("word{n} ").repeat(1 + size / 6)),
+            0 => description_event(Some(&format!("title {n}")), Some("/w"), None),
+            n => message_event(&format!("word{n} ").repeat(1 + size / 6)),
         });
         let kinds: Vec<_> = kinds.collect();
         script.write(store, kinds).await;
@@ -98,7 +98,7 @@ impl Model {
             return;
         }
         let Some(script) = self.writers.get_mut(name) else { return };
-        let events = script.make([said("refused")]);
+        let events = script.make([message_event("refused")]);
         let (id, epoch, head) = (&script.session_id, script.epoch, script.written.len() as u64);
         let ahead = store.append(Append::new(id, epoch, head + 1, &events)).await;
         assert_eq!(ahead, Err(StoreError::Conflict { expected: head + 1, actual: head }));

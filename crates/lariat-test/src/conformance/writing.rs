@@ -6,7 +6,7 @@ use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::SessionId;
 use lariat_core::store::{Append, BlobHash, Durability, SessionStore, StoreError};
 
-use super::{Script, StoreFixture, said};
+use super::{Script, StoreFixture, message_event};
 
 /// Positions and limits to read with in a journal of 600 events.
 pub(super) const POSITIONS: [(u64, usize); 9] =
@@ -20,20 +20,20 @@ pub(super) fn checkpoint(label: impl Into<String>) -> AgentEvent {
 pub async fn appended_events_are_read_back_in_order(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
-    script.write(&*store, [said("one")]).await;
+    script.write(&*store, [message_event("one")]).await;
     script.write(&*store, (0..700).map(|n| checkpoint(format!("c{n}")))).await;
     script.write(&*store, []).await;
-    script.write(&*store, [said("two"), checkpoint("last")]).await;
+    script.write(&*store, [message_event("two"), checkpoint("last")]).await;
     script.check(&*store).await;
     drop(store);
-    if place.keeps() {
+    if place.is_persistent() {
         let store = place.open().await;
         script.check(&*store).await;
         let epoch = script.epoch;
         let mut next = Script::claim(&*store, "s", 9_000_000).await;
         assert!(next.epoch > epoch, "{:?} after {epoch:?}", next.epoch);
         next.catch_up(&*store).await;
-        next.write(&*store, [said("three")]).await;
+        next.write(&*store, [message_event("three")]).await;
         next.check(&*store).await;
     }
 }
@@ -57,7 +57,7 @@ pub async fn an_append_at_the_wrong_position_is_rejected(place: &dyn StoreFixtur
     assert_eq!(append(3, &hole).await, conflict(5, 4));
     assert_eq!(append(3, &[]).await.unwrap().next_seq, 3);
     script.check(&*store).await;
-    script.write(&*store, [said("goes on")]).await;
+    script.write(&*store, [message_event("goes on")]).await;
     script.check(&*store).await;
 }
 
@@ -65,14 +65,14 @@ pub async fn an_append_at_the_wrong_position_is_rejected(place: &dyn StoreFixtur
 pub async fn a_writer_that_was_replaced_is_fenced_off(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut old = Script::claim(&*store, "s", 1_000).await;
-    old.write(&*store, [said("old")]).await;
+    old.write(&*store, [message_event("old")]).await;
     let mut new = Script::claim(&*store, "s", 2_000_000).await;
     assert!(new.epoch > old.epoch);
     new.catch_up(&*store).await;
-    let late = old.make([said("too late")]);
+    let late = old.make([message_event("too late")]);
     let refused = store.append(Append::new(&old.session_id, old.epoch, 1, &late)).await;
     assert_eq!(refused, Err(StoreError::Fenced { current: new.epoch }));
-    new.write(&*store, [said("new")]).await;
+    new.write(&*store, [message_event("new")]).await;
     new.check(&*store).await;
 }
 
@@ -80,17 +80,17 @@ pub async fn a_writer_that_was_replaced_is_fenced_off(place: &dyn StoreFixture) 
 pub async fn a_released_session_rejects_its_old_writer_and_accepts_a_new_one(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut old = Script::claim(&*store, "s", 1_000).await;
-    old.write(&*store, [said("one")]).await;
+    old.write(&*store, [message_event("one")]).await;
     store.release(&old.session_id, old.epoch).await.unwrap();
     old.check(&*store).await;
-    let late = old.make([said("too late")]);
+    let late = old.make([message_event("too late")]);
     let refused = store.append(Append::new(&old.session_id, old.epoch, 1, &late)).await;
     assert!(matches!(refused, Err(StoreError::Fenced { .. })), "{refused:?}");
     store.release(&old.session_id, old.epoch).await.unwrap();
     let mut new = Script::claim(&*store, "s", 2_000_000).await;
     assert!(new.epoch > old.epoch, "{:?} after {:?}", new.epoch, old.epoch);
     new.catch_up(&*store).await;
-    new.write(&*store, [said("two")]).await;
+    new.write(&*store, [message_event("two")]).await;
     new.check(&*store).await;
 }
 
@@ -100,7 +100,7 @@ pub async fn a_release_of_another_claim_changes_nothing(place: &dyn StoreFixture
     let old = Script::claim(&*store, "s", 1_000).await;
     let mut new = Script::claim(&*store, "s", 2_000_000).await;
     store.release(&old.session_id, old.epoch).await.unwrap();
-    new.write(&*store, [said("goes on")]).await;
+    new.write(&*store, [message_event("goes on")]).await;
     new.check(&*store).await;
     let unknown = SessionId::from("unknown");
     store.release(&unknown, old.epoch).await.unwrap();
@@ -145,7 +145,7 @@ pub async fn an_unclaimed_session_is_empty_and_rejects_appends(place: &dyn Store
     assert_eq!(store.read(&unknown, 0, 10).await, Ok(Vec::new()));
     assert_eq!(store.snapshot(&unknown, u64::MAX).await, Ok(None));
     let mut script = Script::claim(&*store, "claimed", 1_000).await;
-    let events = script.make([said("hello")]);
+    let events = script.make([message_event("hello")]);
     let refused = store.append(Append::new(&unknown, script.epoch, 0, &events)).await;
     assert!(matches!(refused, Err(StoreError::NotFound(_))), "{refused:?}");
     assert_eq!(store.head(&script.session_id).await, Ok(0));
@@ -191,11 +191,11 @@ pub async fn large_content_is_read_back(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     let picture = "QUJD".repeat(200_000);
-    script.write(&*store, [said(&picture), said("small"), said(&picture)]).await;
-    script.write(&*store, [said(&"\u{1F98A}\n\"\\ \u{0}".repeat(20_000))]).await;
+    script.write(&*store, [message_event(&picture), message_event("small"), message_event(&picture)]).await;
+    script.write(&*store, [message_event(&"\u{1F98A}\n\"\\ \u{0}".repeat(20_000))]).await;
     script.check(&*store).await;
     drop(store);
-    if place.keeps() {
+    if place.is_persistent() {
         script.check(&*place.open().await).await;
     }
 }
@@ -205,7 +205,9 @@ pub async fn unknown_kinds_of_events_are_preserved(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
     let fields = serde_json::json!({"type": "FromTheFuture", "deep": {"$blobs": {"/x": "y"}, "n": 1.5e300, "list": [null]}});
-    script.write(&*store, [AgentEvent::Unknown(fields.as_object().unwrap().clone()), said("after it")]).await;
+    script
+        .write(&*store, [AgentEvent::Unknown(fields.as_object().unwrap().clone()), message_event("after it")])
+        .await;
     script.check(&*store).await;
 }
 
@@ -225,7 +227,7 @@ pub async fn blobs_are_kept_under_their_address(place: &dyn StoreFixture) {
         assert!(matches!(found, Err(StoreError::NotFound(_))), "{missing}: {found:?}");
     }
     drop(store);
-    if place.keeps() {
+    if place.is_persistent() {
         assert_eq!(place.open().await.blob(&big).await.unwrap(), large);
     }
 }
@@ -248,7 +250,7 @@ pub(super) async fn write_sessions_with_any_id(store: &dyn SessionStore) -> Vec<
     let mut scripts = Vec::new();
     for (number, id) in ids.into_iter().enumerate() {
         let mut script = Script::claim(store, id, number as u64 * 10_000).await;
-        script.write(store, [said(&format!("I am {number}"))]).await;
+        script.write(store, [message_event(&format!("I am {number}"))]).await;
         scripts.push(script);
     }
     scripts
@@ -258,7 +260,7 @@ pub(super) async fn write_sessions_with_any_id(store: &dyn SessionStore) -> Vec<
 pub async fn an_append_reports_its_durability_level(place: &dyn StoreFixture) {
     let store = place.open().await;
     let mut script = Script::claim(&*store, "s", 1_000).await;
-    let events = script.make([said("hello")]);
+    let events = script.make([message_event("hello")]);
     let ack = store.append(Append::new(&script.session_id, script.epoch, 0, &events)).await.unwrap();
-    assert_eq!(ack.durability == Durability::Memory, !place.keeps());
+    assert_eq!(ack.durability == Durability::Memory, !place.is_persistent());
 }

@@ -57,7 +57,7 @@ impl StrictChecker {
     }
 
     /// Number of messages validated so far; grows with what is new, not with the conversation.
-    pub const fn judged(&self) -> u64 {
+    pub const fn validated_count(&self) -> u64 {
         self.judged
     }
 

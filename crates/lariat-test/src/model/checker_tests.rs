@@ -61,9 +61,9 @@ fn a_growing_conversation_is_validated_incrementally() {
         exchange(&mut transcript, &format!("c{turn}"));
         assert_eq!(checker.check_window(&transcript.window()), []);
     }
-    assert_eq!(checker.judged(), 2_001);
+    assert_eq!(checker.validated_count(), 2_001);
     checker.check_window(&transcript.window());
-    assert_eq!(checker.judged(), 2_001, "the same request again costs nothing");
+    assert_eq!(checker.validated_count(), 2_001, "the same request again costs nothing");
 }
 
 #[test]
@@ -74,10 +74,10 @@ fn a_rewritten_conversation_is_validated_from_its_start() {
     // All ids are nil here, so the edit covers everything from the first message to the last.
     let (first, summary) = (MessageId::default(), Arc::new(AgentMessage::user("what was said before")));
     let edit = CompactionEdit::Summarise { first, last: first, summary };
-    let compacted = transcript.overlaid(&[edit]).unwrap();
-    let judged = checker.judged();
+    let compacted = transcript.with_edits(&[edit]).unwrap();
+    let judged = checker.validated_count();
     assert_eq!(checker.check_window(&compacted.window()), []);
-    assert_eq!(checker.judged() - judged, compacted.window().len() as u64);
+    assert_eq!(checker.validated_count() - judged, compacted.window().len() as u64);
     assert!(!compacted.window().is_empty());
 }
 

@@ -114,13 +114,13 @@ impl ScriptedModel {
     }
 
     /// Returns `Pending` once before every event.
-    pub const fn yielding(mut self) -> Self {
+    pub const fn with_yields(mut self) -> Self {
         self.pacing = Pacing::Yielding;
         self
     }
 
     /// Records every request, for [`Self::recorded`].
-    pub fn recording(self) -> Self {
+    pub fn with_recording(self) -> Self {
         self.lock().recorded = Some(Vec::new());
         self
     }
@@ -131,7 +131,7 @@ impl ScriptedModel {
     }
 
     /// The requests so far, if recording is enabled.
-    pub fn recorded(&self) -> Vec<StreamConfig> {
+    pub fn recorded_requests(&self) -> Vec<StreamConfig> {
         self.lock().recorded.clone().unwrap_or_default()
     }
 

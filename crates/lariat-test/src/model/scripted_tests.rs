@@ -184,7 +184,7 @@ fn cancelling_wakes_and_ends_a_stalled_reply() {
 
 #[test]
 fn a_yielding_model_is_pending_once_before_every_event() {
-    let model = ScriptedModel::new([Reply::text("a"), Reply::text("a")]).yielding();
+    let model = ScriptedModel::new([Reply::text("a"), Reply::text("a")]).with_yields();
     let mut stream = model.stream(request(), CancellationToken::new());
     for expected in [Some(start()), Some(text(0, "a")), Some(done(StopReason::Stop))] {
         assert!(poll(&mut stream).is_pending());
@@ -205,7 +205,7 @@ fn a_function_sees_the_index_and_the_request() {
 
 #[test]
 fn an_invalid_request_fails_like_http_400_and_consumes_no_reply() {
-    let model = ScriptedModel::new([Reply::text("one")]).recording();
+    let model = ScriptedModel::new([Reply::text("one")]).with_recording();
     let mut transcript = transcript();
     let reply = Message::Assistant(AssistantMessage {
         content: vec![Content::text("already answered")],
@@ -227,6 +227,6 @@ fn an_invalid_request_fails_like_http_400_and_consumes_no_reply() {
     let kind = ViolationKind::EndsInReply;
     assert_eq!(model.violations(), [RequestViolation { request: 0, violation: Violation { at: 1, kind } }]);
     assert_eq!(play(&model)[1], text(0, "one"));
-    assert_eq!((model.requests(), model.recorded().len()), (2, 2));
-    assert_eq!(model.recorded()[0].messages.len(), 2);
+    assert_eq!((model.requests(), model.recorded_requests().len()), (2, 2));
+    assert_eq!(model.recorded_requests()[0].messages.len(), 2);
 }

@@ -42,13 +42,13 @@ pub(super) struct ReplyStream {
     start: Option<StreamEvent>,
     steps: std::vec::IntoIter<Action>,
     done: Option<StreamEvent>,
-    waiting: Waiting,
+    waiting: WaitState,
     cancelled: Option<Cancelled>,
     yielded: bool,
     over: bool,
 }
 
-enum Waiting {
+enum WaitState {
     No,
     Until(BoxFuture<'static, ()>),
     Forever,
@@ -64,7 +64,7 @@ impl ReplyStream {
             start,
             steps: reply.steps.into_iter(),
             done,
-            waiting: Waiting::No,
+            waiting: WaitState::No,
             cancelled: None,
             yielded: false,
             over: false,
@@ -79,12 +79,12 @@ impl ReplyStream {
     /// Waits until the condition is met or the request is cancelled.
     fn wait(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let waited = match &mut self.waiting {
-            Waiting::No => return Poll::Ready(()),
-            Waiting::Until(sleep) => sleep.as_mut().poll(context),
-            Waiting::Forever => Poll::Pending,
+            WaitState::No => return Poll::Ready(()),
+            WaitState::Until(sleep) => sleep.as_mut().poll(context),
+            WaitState::Forever => Poll::Pending,
         };
         if waited.is_ready() {
-            self.waiting = Waiting::No;
+            self.waiting = WaitState::No;
         } else if self.on_cancel == OnCancel::Stop {
             let cancelled = self.cancelled.get_or_insert_with(|| self.setting.cancel.cancelled());
             // Only registers the waker; the flag itself is checked after every wait.
@@ -97,7 +97,7 @@ impl ReplyStream {
         match action {
             Action::Emit(event) => return Some(Ok(event)),
             Action::Fail(error) => return Some(Err(error)),
-            Action::Stall => self.waiting = Waiting::Forever,
+            Action::Stall => self.waiting = WaitState::Forever,
             Action::Wait(duration) => return self.sleep(|now| now.after(duration)),
             Action::WaitUntil(instant) => return self.sleep(|_| instant),
         }
@@ -109,7 +109,7 @@ impl ReplyStream {
             let message = "the script waits, but the scripted model has no clock: use `with_clock`";
             return Some(Err(ProviderError::Other(message.into())));
         };
-        self.waiting = Waiting::Until(clock.sleep_until(deadline(clock.now())));
+        self.waiting = WaitState::Until(clock.sleep_until(deadline(clock.now())));
         None
     }
 }

@@ -169,18 +169,18 @@ impl Validation {
     pub(super) fn add(&mut self, message: &Message) {
         let at = self.added;
         if at == 0 && !matches!(message, Message::User(_)) {
-            self.found(at, ViolationKind::StartsWithoutUser);
+            self.report(at, ViolationKind::StartsWithoutUser);
         }
         if message.content().is_empty() {
-            self.found(at, ViolationKind::NoContent);
+            self.report(at, ViolationKind::NoContent);
         }
         for block in message.content() {
-            self.hear_block(at, message, block);
+            self.check_block(at, message, block);
         }
         match message {
             Message::User(_) => self.close(),
-            Message::Assistant(assistant) => self.hear_reply(at, assistant),
-            Message::ToolResult(result) => self.hear_result(at, result),
+            Message::Assistant(assistant) => self.check_reply(at, assistant),
+            Message::ToolResult(result) => self.check_result(at, result),
         }
         self.ends_in_reply =
             matches!(message, Message::Assistant(reply) if reply.stop_reason != StopReason::Pause);
@@ -203,36 +203,36 @@ impl Validation {
         violations
     }
 
-    fn found(&mut self, at: usize, kind: ViolationKind) {
+    fn report(&mut self, at: usize, kind: ViolationKind) {
         self.violations.push(Violation { at, kind });
     }
 
-    fn hear_block(&mut self, at: usize, message: &Message, block: &Content) {
+    fn check_block(&mut self, at: usize, message: &Message, block: &Content) {
         let in_reply = matches!(message, Message::Assistant(_));
         match block {
             Content::Text { text } if text.chars().all(char::is_whitespace) => {
-                self.found(at, ViolationKind::EmptyText);
+                self.report(at, ViolationKind::EmptyText);
             }
             Content::Image { data, mime_type } if data.is_empty() || mime_type.is_empty() => {
-                self.found(at, ViolationKind::EmptyImage);
+                self.report(at, ViolationKind::EmptyImage);
             }
             Content::Thinking { .. } | Content::RedactedThinking { .. } | Content::ToolCall(_)
                 if !in_reply =>
             {
-                self.found(at, ViolationKind::MisplacedBlock);
+                self.report(at, ViolationKind::MisplacedBlock);
             }
             Content::Thinking { thinking, signature: None } if thinking.is_empty() => {
-                self.found(at, ViolationKind::EmptyThinking);
+                self.report(at, ViolationKind::EmptyThinking);
             }
             Content::RedactedThinking { data } if data.is_empty() => {
-                self.found(at, ViolationKind::EmptyThinking);
+                self.report(at, ViolationKind::EmptyThinking);
             }
-            Content::Unknown(fields) if fields.is_empty() => self.found(at, ViolationKind::EmptyBlock),
+            Content::Unknown(fields) if fields.is_empty() => self.report(at, ViolationKind::EmptyBlock),
             _ => {}
         }
     }
 
-    fn hear_reply(&mut self, at: usize, reply: &AssistantMessage) {
+    fn check_reply(&mut self, at: usize, reply: &AssistantMessage) {
         self.close();
         self.open_at = at;
         let thinks =
@@ -240,30 +240,30 @@ impl Validation {
         if reply.content.last().is_some_and(thinks) {
             let only = reply.content.iter().all(thinks);
             let kind = if only { ViolationKind::ThinkingOnly } else { ViolationKind::EndsInThinking };
-            self.found(at, kind);
+            self.report(at, kind);
         }
         for block in &reply.content {
             let Content::ToolCall(call) = block else { continue };
             if call.id.as_str().is_empty() {
-                self.found(at, ViolationKind::EmptyCallId);
+                self.report(at, ViolationKind::EmptyCallId);
             }
             if call.name.is_empty() {
-                self.found(at, ViolationKind::EmptyToolName);
+                self.report(at, ViolationKind::EmptyToolName);
             }
             if !call.arguments.is_object() {
-                self.found(at, ViolationKind::ArgumentsNotObject(call.id.clone()));
+                self.report(at, ViolationKind::ArgumentsNotObject(call.id.clone()));
             }
             if !self.calls.insert(call.id.clone()) {
-                self.found(at, ViolationKind::DuplicateCallId(call.id.clone()));
+                self.report(at, ViolationKind::DuplicateCallId(call.id.clone()));
             }
             self.open.push_back(call.id.clone());
         }
     }
 
-    fn hear_result(&mut self, at: usize, result: &ToolResultMessage) {
+    fn check_result(&mut self, at: usize, result: &ToolResultMessage) {
         let id = &result.tool_call_id;
         if result.tool_name.is_empty() {
-            self.found(at, ViolationKind::EmptyToolName);
+            self.report(at, ViolationKind::EmptyToolName);
         }
         let waiting = self.open.iter().position(|open| open == id);
         let wrong = match waiting {
@@ -274,7 +274,7 @@ impl Validation {
             None => Some(ViolationKind::ResultWithoutCall(id.clone())),
         };
         if let Some(kind) = wrong {
-            self.found(at, kind);
+            self.report(at, kind);
         }
         if let Some(position) = waiting {
             self.open.remove(position);
@@ -285,7 +285,7 @@ impl Validation {
     /// Ends the group of results: called for a message that is not a result.
     fn close(&mut self) {
         while let Some(id) = self.open.pop_front() {
-            self.found(self.open_at, ViolationKind::CallWithoutResult(id));
+            self.report(self.open_at, ViolationKind::CallWithoutResult(id));
         }
         self.answered.clear();
     }

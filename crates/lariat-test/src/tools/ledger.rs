@@ -85,7 +85,7 @@ impl Ledger {
     }
 
     /// Tool calls that ran more than once.
-    pub fn repeated(&self) -> Vec<ToolCallId> {
+    pub fn repeated_calls(&self) -> Vec<ToolCallId> {
         let mut seen = std::collections::HashMap::new();
         let mut repeated = Vec::new();
         for execution in &self.lock().executions {

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use lariat_core::tool::ToolError;
-use lariat_host::files::{AsideFile, Expected, FileError, FileVersion};
+use lariat_host::files::{AsideFile, FileError, FileVersion, WriteCondition};
 use serde_json::Value;
 
 use crate::Workbench;
@@ -72,11 +72,11 @@ fn perform(bench: &Workbench, step: Step) -> Result<PerformedStep, FileError> {
     let workspace = bench.workspace();
     match step {
         Step::Write { path, bytes, before: None, .. } => {
-            let known = workspace.write(&path, &bytes, &Expected::Absent)?.known;
+            let known = workspace.write(&path, &bytes, &WriteCondition::Absent)?.known;
             Ok(PerformedStep::Added { path, known })
         }
         Step::Write { path, bytes, before: Some((before, known)), .. } => {
-            let known = workspace.write(&path, &bytes, &Expected::Unchanged(known))?.known;
+            let known = workspace.write(&path, &bytes, &WriteCondition::Unchanged(known))?.known;
             Ok(PerformedStep::Replaced { path, before, known })
         }
         Step::Remove { path, known, .. } => {
@@ -113,9 +113,11 @@ fn undo_steps(bench: &Workbench, done: Vec<PerformedStep>, made: &[String], erro
     let mut failures = Vec::new();
     for step in done.into_iter().rev() {
         let undone = match step {
-            PerformedStep::Added { path, known } => workspace.remove(&path, &Expected::Unchanged(known)),
+            PerformedStep::Added { path, known } => {
+                workspace.remove(&path, &WriteCondition::Unchanged(known))
+            }
             PerformedStep::Replaced { path, before, known } => {
-                let written = workspace.write(&path, &before, &Expected::Unchanged(known));
+                let written = workspace.write(&path, &before, &WriteCondition::Unchanged(known));
                 written.map(|written| bench.memory().remember(&path, written.known))
             }
             PerformedStep::Aside { aside, .. } => workspace.put_back(aside),

@@ -8,7 +8,7 @@ use lariat_core::patch::{Hunk, Line};
 use lariat_core::tool::ToolError;
 use lariat_host::files::text::Text;
 
-use crate::document::{numbered, shortened};
+use crate::document::{numbered, shorten};
 
 type SameLine = fn(&str, &str) -> bool;
 
@@ -27,7 +27,7 @@ pub(super) fn apply(path: &str, text: &Text, hunks: &[Hunk]) -> Result<Text, Too
     let mut splices: Vec<Splice> = Vec::new();
     for (index, hunk) in hunks.iter().enumerate() {
         let missing = |what: &str, wanted: &[&str]| {
-            let shown = numbered(wanted.iter().take(12).map(|line| shortened(line)), 1);
+            let shown = numbered(wanted.iter().take(12).map(|line| shorten(line)), 1);
             let place = nearby(&lines, wanted);
             ToolError::Failed(format!(
                 "`{path}`, hunk {}: {what} is not in the file:\n{shown}{place}",
@@ -64,7 +64,7 @@ pub(super) fn apply(path: &str, text: &Text, hunks: &[Hunk]) -> Result<Text, Too
         cursor = at + old.len();
     }
     let final_newline = hunks.iter().rev().find_map(|hunk| hunk.final_newline);
-    Ok(spliced(text, &lines, &splices, final_newline))
+    Ok(splice(text, &lines, &splices, final_newline))
 }
 
 /// Replaces the lines from `start` to `end` with new ones.
@@ -102,7 +102,7 @@ fn splices_of(hunk: &Hunk, at: usize) -> Vec<Splice> {
 }
 
 /// Replaces lines. Keeps whether the last line ends in a newline, unless the patch changes that.
-fn spliced(text: &Text, lines: &[&str], splices: &[Splice], final_newline: Option<bool>) -> Text {
+fn splice(text: &Text, lines: &[&str], splices: &[Splice], final_newline: Option<bool>) -> Text {
     let whole = text.as_str();
     let ended = whole.is_empty() || whole.ends_with('\n');
     let start_of = |line: usize| match lines.get(line) {
@@ -125,13 +125,15 @@ fn spliced(text: &Text, lines: &[&str], splices: &[Splice], final_newline: Optio
         changes.push((range, new));
     }
     let borrowed: Vec<_> = changes.iter().map(|(range, new)| (range.clone(), new.as_str())).collect();
-    let changed = text.replaced(&borrowed);
+    let changed = text.replace_ranges(&borrowed);
     let length = changed.as_str().len();
     match final_newline {
         Some(true) if length > 0 && !changed.as_str().ends_with('\n') => {
-            changed.replaced(&[(length..length, "\n")])
+            changed.replace_ranges(&[(length..length, "\n")])
         }
-        Some(false) if changed.as_str().ends_with('\n') => changed.replaced(&[(length - 1..length, "")]),
+        Some(false) if changed.as_str().ends_with('\n') => {
+            changed.replace_ranges(&[(length - 1..length, "")])
+        }
         _ => changed,
     }
 }
@@ -170,7 +172,7 @@ fn nearby(lines: &[&str], wanted: &[&str]) -> String {
     match found {
         Some(at) => {
             let first = at.saturating_sub(2);
-            let around = lines.iter().skip(first).take(wanted.len().min(12) + 4).map(|line| shortened(line));
+            let around = lines.iter().skip(first).take(wanted.len().min(12) + 4).map(|line| shorten(line));
             format!("The file has, from line {}:\n{}", first + 1, numbered(around, first + 1))
         }
         None => "None of these lines is in the file. Read it again.".to_owned(),

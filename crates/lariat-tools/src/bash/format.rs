@@ -42,7 +42,7 @@ pub(super) fn new_output(
     }
     let mut id = None;
     if new.len() > output::LIMIT {
-        let kept = outputs.keep(new.as_bytes());
+        let kept = outputs.add_output(new.as_bytes());
         text.push_str(&output::cut(new, output::LIMIT, &how(&kept)));
         id = Some(kept);
     } else {
@@ -76,18 +76,18 @@ fn how(id: &str) -> String {
 
 /// The output within its limit, and the id of the whole output if it was cut.
 fn cut_output(outputs: &Outputs, captured: &CapturedOutput) -> (String, Option<String>) {
-    if captured.missing() == 0 {
+    if captured.missing_bytes() == 0 {
         let bytes = [captured.head.as_slice(), captured.tail.as_slice()].concat();
         let text = String::from_utf8_lossy(&bytes).into_owned();
         if text.len() <= output::LIMIT {
             return (text, None);
         }
-        let id = outputs.keep(bytes);
+        let id = outputs.add_output(bytes);
         return (output::cut(&text, output::LIMIT, &how(&id)), Some(id));
     }
     // Head and tail together exceed the limit, so the one note about the cut covers everything that is missing.
     let text = captured.text();
-    let id = captured.spill.as_deref().and_then(|path| outputs.keep_file(path));
+    let id = captured.spill.as_deref().and_then(|path| outputs.add_output_file(path));
     let (how, id) = match id {
         Some(id) if captured.spilled < captured.total => (
             format!("{}; the first {} of {} bytes were kept", how(&id), captured.spilled, captured.total),
@@ -95,8 +95,8 @@ fn cut_output(outputs: &Outputs, captured: &CapturedOutput) -> (String, Option<S
         ),
         Some(id) => (format!("{}; it has {} bytes in total", how(&id), captured.total), id),
         None => {
-            let id = outputs.keep(text.as_bytes());
-            let missing = captured.missing();
+            let id = outputs.add_output(text.as_bytes());
+            let missing = captured.missing_bytes();
             (format!("{}; {missing} bytes in the middle were lost", how(&id)), id)
         }
     };
@@ -130,7 +130,7 @@ fn signal_name(signal: i32) -> &'static str {
 fn denials(finished: &ProcessResult) -> String {
     let mut text: String = finished.denials.iter().map(|denial| format!("[Blocked: {denial}.]\n")).collect();
     let mut openings: Vec<SandboxOpening> =
-        finished.denials.iter().filter_map(|denial| denial.blocked().opening).collect();
+        finished.denials.iter().filter_map(|denial| denial.blocked_action().opening).collect();
     openings.sort();
     openings.dedup();
     // A command that succeeded needs no further access.
@@ -157,7 +157,7 @@ fn details(finished: &ProcessResult, id: Option<String>) -> Value {
         _ => "by_itself",
     };
     let denials: Vec<_> = finished.denials.iter().map(ToString::to_string).collect();
-    let blocked: Vec<_> = finished.denials.iter().map(Denial::blocked).collect();
+    let blocked: Vec<_> = finished.denials.iter().map(Denial::blocked_action).collect();
     json!({
         "exit_code": code,
         "signal": signal,

@@ -43,7 +43,7 @@ fn launch(
     }
     // Git must not treat a directory as a bare repository only because a command runs in it.
     environment = environment.with_git_setting("safe.bareRepository", "explicit");
-    let capture = CaptureLimits { spill: bench.outputs().place(), ..CaptureLimits::default() };
+    let capture = CaptureLimits { spill: bench.outputs().spill_path(), ..CaptureLimits::default() };
     let launch = Launch::shell(command, bench.workspace().path())
         .with_environment(environment)
         .with_time(time)
@@ -51,7 +51,7 @@ fn launch(
     match (bench.commands(), context.access) {
         (Commands::Confined(sandbox), access) => {
             let sandbox = match access {
-                Access::Full => sandbox.opened(&context.openings, bench.workspace().path()),
+                Access::Full => sandbox.with_openings(&context.openings, bench.workspace().path()),
                 _ => Some(sandbox.read_only()),
             };
             // The user allowed this command to run unsandboxed.

@@ -166,7 +166,7 @@ async fn respond(
     let mut id = None;
     let mut shown = format!("{url} ({status}, {kind})\n\n");
     if text.len() > output::LIMIT {
-        let kept = bench.outputs().keep(text.as_bytes());
+        let kept = bench.outputs().add_output(text.as_bytes());
         let how = format!("Use `recall` with `id` `{kept}` to read it");
         shown.push_str(&output::cut(&text, output::LIMIT, &how));
         id = Some(kept);

@@ -32,18 +32,18 @@ pub(super) fn text(body: &[u8], kind: &str, raw: bool) -> Option<String> {
     if !is_text || body.contains(&0) {
         return None;
     }
-    let text = decoded(body, kind);
+    let text = decode(body, kind);
     let is_html = plain == "text/html" || plain == "application/xhtml+xml";
     if !is_html || raw {
         return Some(text);
     }
     if text.len() > MAX_HTML || seemingly_open(&text) > MAX_OPEN {
-        return Some(stripped(&text));
+        return Some(strip_tags(&text));
     }
     let html = text.clone();
     let converted = std::thread::Builder::new().stack_size(STACK).spawn(move || markdown(&html)).ok();
     let converted = converted.and_then(|thread| thread.join().ok()?);
-    Some(converted.unwrap_or_else(|| stripped(&text)))
+    Some(converted.unwrap_or_else(|| strip_tags(&text)))
 }
 
 fn markdown(html: &str) -> Option<String> {
@@ -62,7 +62,7 @@ fn levels(tree: &Rc<Node>) -> usize {
     most
 }
 
-fn decoded(body: &[u8], kind: &str) -> String {
+fn decode(body: &[u8], kind: &str) -> String {
     let is_latin = kind.contains("iso-8859-1") || kind.contains("windows-1252");
     if is_latin && std::str::from_utf8(body).is_err() {
         return body.iter().map(|byte| char::from(*byte)).collect();
@@ -88,7 +88,7 @@ fn seemingly_open(html: &str) -> usize {
 }
 
 /// Removes the tags from HTML.
-fn stripped(html: &str) -> String {
+fn strip_tags(html: &str) -> String {
     let mut text = String::new();
     for part in html.split('<') {
         let words = part.split_once('>').map_or(part, |(_, words)| words).trim();

@@ -174,7 +174,7 @@ impl OutlineVisitor<'_> {
 }
 
 impl<'a> Visitor for OutlineVisitor<'a> {
-    type Found = Source;
+    type Finding = Source;
     type ThreadState = Outliner<'a>;
 
     fn thread_state(&self) -> Outliner<'a> {

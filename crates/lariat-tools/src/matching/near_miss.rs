@@ -5,7 +5,7 @@
 
 use similar::{Algorithm, capture_diff_slices, diff_ratio};
 
-use crate::document::{numbered, shortened};
+use crate::document::{numbered, shorten};
 
 /// A common mistake, and a function that removes it from a line.
 type Normalisation = (&'static str, fn(&str) -> String);
@@ -84,7 +84,7 @@ fn span(at: usize, count: usize) -> String {
 
 fn show(lines: &[&str], at: usize, count: usize) -> String {
     let mut shown =
-        numbered(lines.iter().skip(at).take(count.min(MAX_SHOWN)).map(|line| shortened(line)), at + 1);
+        numbered(lines.iter().skip(at).take(count.min(MAX_SHOWN)).map(|line| shorten(line)), at + 1);
     if count > MAX_SHOWN {
         shown.push_str(&format!("[… {} more lines]\n", count - MAX_SHOWN));
     }

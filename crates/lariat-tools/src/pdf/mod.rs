@@ -125,12 +125,12 @@ fn read_on_thread(
                 context.progress(format!("Read page {page} of {}", reading.total));
             }
             NextMessage::Late if reading.pages.is_empty() => return Ok(Err(PdfError::Late)),
-            NextMessage::Gone if reading.pages.is_empty() => return Ok(Err(PdfError::Damaged)),
+            NextMessage::Disconnected if reading.pages.is_empty() => return Ok(Err(PdfError::Damaged)),
             NextMessage::Late => {
                 reading.stopped = Some(StopReason::Late);
                 return Ok(Ok(reading));
             }
-            NextMessage::Gone => {
+            NextMessage::Disconnected => {
                 reading.stopped = Some(StopReason::Damaged);
                 return Ok(Ok(reading));
             }
@@ -150,7 +150,7 @@ impl Drop for StopOnDrop {
 enum NextMessage {
     ReaderMessage(ReaderMessage),
     Late,
-    Gone,
+    Disconnected,
 }
 
 fn next(
@@ -164,7 +164,7 @@ fn next(
         }
         match news.recv_timeout(POLL_INTERVAL) {
             Ok(news) => return Ok(NextMessage::ReaderMessage(news)),
-            Err(RecvTimeoutError::Disconnected) => return Ok(NextMessage::Gone),
+            Err(RecvTimeoutError::Disconnected) => return Ok(NextMessage::Disconnected),
             Err(RecvTimeoutError::Timeout) => match patience.checked_sub(POLL_INTERVAL) {
                 Some(left) => *patience = left,
                 None => return Ok(NextMessage::Late),

@@ -64,8 +64,8 @@ fn size(dictionary: &[u8], body: &[u8]) -> Result<u64, PdfError> {
         _ => return Err(PdfError::TooHeavy),
     };
     let packed = decoded.as_deref().unwrap_or(body);
-    let zlib = inflated(packed, Header::Zlib)?;
-    if zlib > 0 || flate == 0 { Ok(zlib) } else { inflated(packed, Header::None) }
+    let zlib = inflated_size(packed, Header::Zlib)?;
+    if zlib > 0 || flate == 0 { Ok(zlib) } else { inflated_size(packed, Header::None) }
 }
 
 /// Whether the filters are a separate object: `/Filter 7 0 R`.
@@ -85,7 +85,7 @@ enum Header {
 }
 
 /// The unpacked size up to where the packed data ends or is damaged.
-fn inflated(packed: &[u8], header: Header) -> Result<u64, PdfError> {
+fn inflated_size(packed: &[u8], header: Header) -> Result<u64, PdfError> {
     let mut room = [0; 16 * 1024];
     let mut unpacking = Decompress::new(header == Header::Zlib);
     loop {

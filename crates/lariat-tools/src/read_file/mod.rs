@@ -212,7 +212,7 @@ fn large(
         return Err(past_the_end(path, skip + 1, range.skipped));
     }
     let text = readable(path, whole_characters(&range.bytes).to_vec(), size)?;
-    let known = FileVersion::in_part(range.stamp);
+    let known = FileVersion::partly_read(range.stamp);
     bench.memory().remember(path, known.clone());
     let mut page = NumberedLines::new(skip, text.as_str().len());
     text.as_str().lines().for_each(|line| page.put(line));

@@ -144,7 +144,7 @@ impl Sink for MatchSink<'_> {
                     Ok(Some(place)) => place.start(),
                     _ => 0,
                 };
-                self.lines.push(ReportLine::Match { number: index, text: shortened(line, start) });
+                self.lines.push(ReportLine::Match { number: index, text: shorten(line, start) });
             }
         }
         Ok(self.mode != Mode::Files)
@@ -153,7 +153,7 @@ impl Sink for MatchSink<'_> {
     fn context(&mut self, _: &Searcher, found: &SinkContext<'_>) -> Result<bool, Self::Error> {
         let number = found.line_number().unwrap_or_default();
         let before = matches!(found.kind(), SinkContextKind::Before);
-        self.lines.push(ReportLine::Context { number, text: shortened(found.bytes(), 0), before });
+        self.lines.push(ReportLine::Context { number, text: shorten(found.bytes(), 0), before });
         Ok(true)
     }
 
@@ -169,7 +169,7 @@ impl Sink for MatchSink<'_> {
 }
 
 /// A line without its line ending; a long one is cut around `place`.
-fn shortened(line: &[u8], place: usize) -> String {
+fn shorten(line: &[u8], place: usize) -> String {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if line.len() <= LINE {

@@ -173,7 +173,7 @@ struct SearchState {
 }
 
 impl Visitor for SearchVisitor<'_> {
-    type Found = FileMatches;
+    type Finding = FileMatches;
     type ThreadState = SearchState;
 
     fn thread_state(&self) -> SearchState {

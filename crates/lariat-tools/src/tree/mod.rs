@@ -36,7 +36,7 @@ const MAX_LEVELS: usize = 256;
 /// What to do with the files of a tree.
 pub(crate) trait Visitor: Sync {
     /// A result.
-    type Found: Send;
+    type Finding: Send;
     /// State of each thread.
     type ThreadState;
 
@@ -51,7 +51,7 @@ pub(crate) trait Visitor: Sync {
         &self,
         state: &mut Self::ThreadState,
         file: &VisitedFile<'_>,
-        found: &mut Vec<Self::Found>,
+        found: &mut Vec<Self::Finding>,
     ) -> ControlFlow<()>;
 }
 
@@ -86,7 +86,7 @@ enum Job {
 struct WalkThreads<'a, V: Visitor, T> {
     visit: &'a V,
     cancel: &'a CancellationToken,
-    queue: WorkQueue<Job, V::Found, T>,
+    queue: WorkQueue<Job, V::Finding, T>,
     stopped: AtomicBool,
     files: AtomicUsize,
     unreadable: AtomicUsize,
@@ -97,7 +97,7 @@ impl Walk<'_> {
     pub(crate) fn run<V, T>(self, visit: &V, take: T) -> Result<WalkSummary, ToolError>
     where
         V: Visitor,
-        T: FnMut(Vec<V::Found>) -> ControlFlow<()> + Send,
+        T: FnMut(Vec<V::Finding>) -> ControlFlow<()> + Send,
     {
         let top = Arc::new(self.workspace.folder(self.path).map_err(failed)?);
         let path = if self.path == "." { String::new() } else { self.path.to_owned() };
@@ -135,7 +135,7 @@ impl Walk<'_> {
 impl<V, T> WalkThreads<'_, V, T>
 where
     V: Visitor,
-    T: FnMut(Vec<V::Found>) -> ControlFlow<()> + Send,
+    T: FnMut(Vec<V::Finding>) -> ControlFlow<()> + Send,
 {
     fn work(&self) {
         let mut state = self.visit.thread_state();
@@ -220,7 +220,7 @@ where
         self.done(turn, found);
     }
 
-    fn done(&self, turn: Turn, found: Vec<V::Found>) {
+    fn done(&self, turn: Turn, found: Vec<V::Finding>) {
         if self.queue.done(turn, found).is_break() {
             self.stopped.store(true, Ordering::Relaxed);
         }

@@ -13,7 +13,7 @@ use super::{Rules, VisitedFile, Visitor, Walk};
 struct Names;
 
 impl Visitor for Names {
-    type Found = String;
+    type Finding = String;
     type ThreadState = ();
 
     fn thread_state(&self) {}

@@ -69,7 +69,7 @@ async fn read_only_access_lets_commands_read_but_not_write() {
 async fn sandboxed(tmp: bool) -> Fixture {
     let place = std::env::temp_dir().join(format!("lariat-probe-{}-{tmp}", std::process::id()));
     std::fs::create_dir_all(&place).unwrap();
-    let found = probe(&place, &Environment::inherited(std::env::vars_os())).await;
+    let found = probe(&place, &Environment::from_inherited(std::env::vars_os())).await;
     std::fs::remove_dir_all(&place).unwrap();
     assert_eq!(found.refused, [], "both backends must work on a machine that runs these tests");
     let backend = found.backends.first().cloned().unwrap();
@@ -270,7 +270,7 @@ impl lariat_core::tool::EarlierMessages for OneMessage {
         Box::pin(std::future::ready(Ok(text)))
     }
 
-    fn tell<'a>(
+    fn stream_text<'a>(
         &'a self,
         name: &'a str,
         take: &'a mut (dyn FnMut(&str) + Send),

@@ -35,7 +35,7 @@ impl Fixture {
         let outputs = Outputs::in_directory(Workspace::open(base.join("outputs")).unwrap());
         let bench = Workbench::new(Workspace::open(base.join("ws")).unwrap().with_sync(Sync::Fast))
             .with_outputs(outputs)
-            .with_environment(Environment::inherited(std::env::vars_os()));
+            .with_environment(Environment::from_inherited(std::env::vars_os()));
         let tools = default_tools(&setting(bench));
         Self { base, tools }
     }

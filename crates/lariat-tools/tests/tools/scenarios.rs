@@ -239,14 +239,16 @@ fn shown(result: &ToolResult) -> String {
 }
 
 #[derive(Default)]
-struct Generated {
+struct GeneratedFiles {
     before: Files,
     after: Files,
 }
 
 /// `{"before": {path: [[text, count], …]}, "after": …}`.
-fn generated(scenario: &Path) -> Generated {
-    let Ok(text) = fs::read_to_string(scenario.join("generate.json")) else { return Generated::default() };
+fn generated(scenario: &Path) -> GeneratedFiles {
+    let Ok(text) = fs::read_to_string(scenario.join("generate.json")) else {
+        return GeneratedFiles::default();
+    };
     let note: Value = serde_json::from_str(&text).unwrap();
     let made = |side: &str| -> Files {
         let files = note[side].as_object().cloned().unwrap_or_default();
@@ -262,7 +264,7 @@ fn generated(scenario: &Path) -> Generated {
             })
             .collect()
     };
-    Generated { before: made("before"), after: made("after") }
+    GeneratedFiles { before: made("before"), after: made("after") }
 }
 
 fn files(folder: &Path) -> Files {
@@ -318,7 +320,7 @@ fn put(folder: &Path, files: &Files) {
     }
 }
 
-fn bless(scenario: &Path, kind: &str, text: &str, before: &Files, now: &Files, generated: &Generated) {
+fn bless(scenario: &Path, kind: &str, text: &str, before: &Files, now: &Files, generated: &GeneratedFiles) {
     for old in ["result.txt", "error.txt"] {
         let _ = fs::remove_file(scenario.join(old));
     }

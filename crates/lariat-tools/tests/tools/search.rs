@@ -51,7 +51,7 @@ async fn glob_type_path_case_and_all_select_files() {
 }
 
 #[tokio::test]
-async fn context_count_and_multiline_work() {
+async fn context_count_and_multiline_shape_the_result() {
     let fixture = rust_project();
     let lines = fixture.text("search", json!({ "pattern": "pub fn", "context": 1 })).await;
     assert_eq!(lines, "src/helper.rs\n2- // two\n3: pub fn helper() {}\n4- // four\n[1 match in 1 file.]\n");

@@ -172,18 +172,18 @@ async fn function_tool_has_state_and_derived_arguments() {
     assert_eq!(*greeted.lock().unwrap(), ["Ada"]);
 }
 
-struct Counting(Mutex<u32>);
+struct CountingHooks(Mutex<u32>);
 
-impl Hooks for Counting {
+impl Hooks for CountingHooks {
     fn before_turn(&self, _: &lariat::Window, _: u32) -> Flow {
         *self.0.lock().unwrap() += 1;
         Flow::Continue
     }
 }
 
-struct Yes;
+struct ApproveAll;
 
-impl lariat::Approver for Yes {
+impl lariat::Approver for ApproveAll {
     fn ask<'a>(&'a self, _: &'a PermissionRequest) -> lariat::BoxFuture<'a, PermissionDecision> {
         Box::pin(async { PermissionDecision::Allow })
     }
@@ -192,12 +192,12 @@ impl lariat::Approver for Yes {
 #[tokio::test]
 async fn everything_can_be_shared_in_an_arc() {
     let model = Arc::new(deploying());
-    let hooks = Arc::new(Counting(Mutex::new(0)));
+    let hooks = Arc::new(CountingHooks(Mutex::new(0)));
     let agent = Agent::builder()
         .model(model.clone())
         .tool(Arc::new(deploy()))
         .hooks(hooks.clone())
-        .approver(Arc::new(Yes))
+        .approver(Arc::new(ApproveAll))
         .permission_policy(Arc::new(AskBeforeEffects))
         .build()
         .unwrap();

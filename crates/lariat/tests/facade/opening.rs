@@ -58,7 +58,7 @@ fn untrusted_workspace_can_only_add_restrictions() {
     assert_eq!(judge(&opened, "Bash(git status)"), GuardDecision::Ask);
     // The manifest lists what would take effect, for the user to review.
     assert!(
-        opened.manifest.unwrap().brought().iter().any(|one| one.what == "ANTHROPIC_BASE_URL=http://evil")
+        opened.manifest.unwrap().effects().iter().any(|one| one.what == "ANTHROPIC_BASE_URL=http://evil")
     );
 }
 
@@ -105,7 +105,7 @@ fn trusted_workspace_applies_and_every_value_has_its_origin() {
 #[test]
 fn one_time_trust_is_not_remembered() {
     let dirs = hostile();
-    assert_eq!(dirs.opening().trusting().open().unwrap().trust, Trust::Trusted);
+    assert_eq!(dirs.opening().with_trust_once().open().unwrap().trust, Trust::Trusted);
     assert_eq!(dirs.opening().open().unwrap().trust, Trust::Untrusted);
 }
 
@@ -213,7 +213,7 @@ fn unreadable_workspace_settings_prevent_opening() {
         for file in [".claude/settings.json", ".claude/settings.local.json"] {
             let dirs = TestDirs::new();
             make(&dirs, &format!("project/{file}"));
-            for opening in [dirs.opening(), dirs.opening().trusting()] {
+            for opening in [dirs.opening(), dirs.opening().with_trust_once()] {
                 let error = opening.open().expect_err(what).to_string();
                 assert!(error.contains(file), "{what}: {error}");
             }
@@ -270,7 +270,7 @@ fn user_settings_stay_the_users_when_home_is_a_repository() {
     let opened = dirs.opening_of("home/.claude/plugins/evil").open().unwrap();
     assert_eq!(opened.standing, TrustStatus::Unknown);
     let owner = |path: &str| opened.territory.owner(&dirs.path(path));
-    assert_eq!(owner("home/.claude/CLAUDE.md"), Owner::Person);
+    assert_eq!(owner("home/.claude/CLAUDE.md"), Owner::User);
     assert_eq!(owner("home/.claude/plugins/evil/CLAUDE.md"), Owner::Project);
     assert_eq!(owner("home/CLAUDE.md"), Owner::Project);
 }
@@ -279,9 +279,9 @@ fn user_settings_stay_the_users_when_home_is_a_repository() {
 fn workspace_that_cannot_be_listed_cannot_be_trusted() {
     let dirs = hostile();
     dirs.pipe("project/.claude/pipe");
-    let opened = dirs.opening().trusting().open().unwrap();
+    let opened = dirs.opening().with_trust_once().open().unwrap();
     assert_eq!((opened.trust, &opened.manifest), (Trust::Untrusted, &None));
-    assert!(matches!(opened.accept(&dirs.book()), Err(OpenError::Untellable(_))));
+    assert!(matches!(opened.accept(&dirs.book()), Err(OpenError::Unlistable(_))));
 }
 
 #[test]

@@ -123,7 +123,7 @@ fn name_of<'a>(spans: &'a [Span], id: &[u8]) -> &'a str {
 async fn collector_receives_the_span_tree_of_a_run_with_retry_tools_and_errors() {
     let (collector, address) = Collector::start([503]).await;
     let otlp = run(OtlpConfig::new(address).with_header("x-key", "abc").with_service_name("test")).await;
-    assert_eq!(otlp.lost(), 0);
+    assert_eq!(otlp.lost_count(), 0);
     let posts = collector.of("/v1/traces");
     assert_eq!(posts.len(), 2, "a busy collector receives the spans again");
     assert_eq!(posts[0].1, posts[1].1);
@@ -185,9 +185,9 @@ async fn exports_no_content_unless_enabled() {
 #[tokio::test]
 async fn failing_collector_loses_counted_spans_but_no_run() {
     let (_collector, address) = Collector::start([400; 9]).await;
-    assert_eq!(run(OtlpConfig::new(address)).await.lost(), 9);
+    assert_eq!(run(OtlpConfig::new(address)).await.lost_count(), 9);
     let mut config = OtlpConfig::new("http://127.0.0.1:1");
     config.timeout = Duration::from_secs(1);
-    assert_eq!(run(config).await.lost(), 9);
+    assert_eq!(run(config).await.lost_count(), 9);
     assert!(!format!("{:?}", OtlpConfig::new("x").with_header("authorization", "secret")).contains("secret"));
 }

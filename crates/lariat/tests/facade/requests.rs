@@ -63,8 +63,9 @@ async fn static_and_semi_static_sections_end_with_a_breakpoint_each() {
 async fn truncated_section_says_what_is_left_out() {
     snapshot("prompt_cut", async |scenario: &Scenario| {
         let text: String = (1..=100).map(|n| format!("Rule {n}: be good.\n")).collect();
-        let rules =
-            Section::new("rules", Where::Static, text).with_max_tokens(20).with_whole("read `RULES.md`");
+        let rules = Section::new("rules", Where::Static, text)
+            .with_max_tokens(20)
+            .with_full_text_at("read `RULES.md`");
         run(scenario.agent([ok()]).section(rules), &["Hello."]).await;
     })
     .await;

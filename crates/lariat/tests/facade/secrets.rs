@@ -118,9 +118,9 @@ impl AgentTool for LeakyTool {
 }
 
 /// A provider that panics with all secrets in its message.
-struct Panicking;
+struct PanickingProvider;
 
-impl StreamProvider for Panicking {
+impl StreamProvider for PanickingProvider {
     fn provider_id(&self) -> &str {
         "panicking"
     }
@@ -158,10 +158,10 @@ fn answer(count: &AtomicUsize, request: &Request) -> Answer {
 }
 
 /// Everything inspected: the name of the place and its text.
-type Collected = Vec<(String, String)>;
+type CollectedOutputs = Vec<(String, String)>;
 
 /// Runs an agent on one kind of store and collects everything it leaves behind.
-async fn collect_outputs(store: &str, mistake: Option<Mistake>) -> Collected {
+async fn collect_outputs(store: &str, mistake: Option<Mistake>) -> CollectedOutputs {
     log_capture::listen();
     let dirs =
         std::env::temp_dir().join(format!("lariat-secrets-{}-{store}-{mistake:?}", std::process::id()));
@@ -181,7 +181,7 @@ async fn collect_outputs(store: &str, mistake: Option<Mistake>) -> Collected {
         _ => Arc::new(JsonlStore::open(&journals, StoreOptions::default()).await.unwrap()),
     };
 
-    let mut collected = Collected::new();
+    let mut collected = CollectedOutputs::new();
     let (first, second) = models(&server);
     collected.push(("the configuration".to_owned(), format!("{first:?} {second:?}")));
     let agent = agent(&workspace, &spilled, mistake)
@@ -264,7 +264,7 @@ fn agent(workspace: &Path, spilled: &Path, mistake: Option<Mistake>) -> lariat::
     let secret = names.into_iter().zip(INHERITED).map(|(name, number)| (name.to_owned(), canary(number)));
     let usual = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/nonexistent")];
     let usual = usual.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let mut environment = Environment::inherited(usual.into_iter().chain(secret));
+    let mut environment = Environment::from_inherited(usual.into_iter().chain(secret));
     if mistake == Some(Mistake::Inherits) {
         environment = environment.with("SERVICE_KEY", canary(INHERITED.start));
     }
@@ -313,7 +313,7 @@ async fn failing(workspace: &Path, spilled: &Path, mistake: Option<Mistake>) -> 
         let agent = agent(workspace, spilled, mistake).model(ProviderRegistry::default()).model_config(model);
         errors.push(format_failure(agent.build().unwrap().run("Hello.").await));
     }
-    let agent = agent(workspace, spilled, mistake).model(Panicking).build().unwrap();
+    let agent = agent(workspace, spilled, mistake).model(PanickingProvider).build().unwrap();
     errors.push(format_failure(agent.run("Hello.").await));
     errors
 }
@@ -348,7 +348,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Lists where a canary leaked, with the text before it.
-fn leaks(collected: &Collected) -> Vec<String> {
+fn leaks(collected: &CollectedOutputs) -> Vec<String> {
     let mut leaks = Vec::new();
     for (dirs, text) in collected {
         for value in (0..50).map(canary) {

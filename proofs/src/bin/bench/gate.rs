@@ -58,7 +58,7 @@ pub(crate) fn measure(size: Size) -> bool {
         for _ in 0..rounds {
             let start = Instant::now();
             let verdict = gate.check(query).now_or_never();
-            let clearance = gate.starts(query);
+            let clearance = gate.on_start(query);
             times.push(start.elapsed().as_secs_f64() * 1e6);
             if verdict != Some(Verdict::Allow) || clearance.is_err() {
                 figure("not allowed", what);

@@ -61,7 +61,7 @@ async fn run_all(runs: u64) -> Tally {
 /// Runs one agent, observes it to its end and compares the observed events with the journal.
 async fn run_one(store: Arc<dyn SessionStore>, gate: &tokio::sync::Barrier) -> Tally {
     let agent = Agent::builder()
-        .model(calling_model().yielding())
+        .model(calling_model().with_yields())
         .tool(trivial_tool())
         .permission_policy(AllowAll)
         .repetition(None)

@@ -8,7 +8,7 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use lariat_host::files::{Expected, FileError, Sync, Workspace};
+use lariat_host::files::{FileError, Sync, Workspace, WriteCondition};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::fixture::{CANARY, text};
@@ -95,7 +95,7 @@ fn operate(fixture: &Fixture, workspace: &Workspace, operations: u64) -> (Vec<St
                     faults.push(format!("operation {number}: read {path} outside"));
                 }
             }),
-            2 => workspace.write(path, b"inside\n", &Expected::Any).map(drop),
+            2 => workspace.write(path, b"inside\n", &WriteCondition::Any).map(drop),
             3 => made_and_removed(workspace, &path.replace("file", "made").replace("canary", "made")),
             _ => workspace.list(path.rsplit_once('/').map_or(".", |(folder, _)| folder), 100).map(
                 |(entries, _)| {
@@ -126,8 +126,8 @@ fn operate(fixture: &Fixture, workspace: &Workspace, operations: u64) -> (Vec<St
 }
 
 fn made_and_removed(workspace: &Workspace, path: &str) -> Result<(), FileError> {
-    match workspace.write(path, b"inside\n", &Expected::Absent) {
-        Ok(_) | Err(FileError::Exists(_)) => workspace.remove(path, &Expected::Any),
+    match workspace.write(path, b"inside\n", &WriteCondition::Absent) {
+        Ok(_) | Err(FileError::Exists(_)) => workspace.remove(path, &WriteCondition::Any),
         Err(error) => Err(error),
     }
 }

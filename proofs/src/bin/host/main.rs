@@ -22,7 +22,7 @@ usage: host sandbox [--backend NAME] [--case TEXT] [--starts N]    run hostile p
        host corpus …, host supervise …                              run one part in another process (internal)";
 
 fn main() -> ExitCode {
-    lariat_host::process::LaunchHelper::serve_if_asked();
+    lariat_host::process::LaunchHelper::serve_if_requested();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let ran = match words.split_first() {

@@ -35,7 +35,7 @@ use lariat_test::SeededRandom;
 use channel::Channel;
 use listeners::Listeners;
 use scene::Template;
-use trial::{Bench, Flaw, Posture, Scenario};
+use trial::{Bench, PlantedMistake, Posture, Scenario};
 
 const USAGE: &str = "\
 usage: injections [--count N] [--seed N]    run N scenarios (each attack in each posture), then the everyday tasks
@@ -185,7 +185,7 @@ fn inside(options: &[&str]) -> Result<bool, String> {
 
 async fn bench(place: &Path, listeners: Listeners) -> Result<Bench, String> {
     let template = Template::make(&place.join("template"), &listeners.addresses.url)?;
-    let environment = Environment::inherited(std::env::vars_os());
+    let environment = Environment::from_inherited(std::env::vars_os());
     let found = probe(&place.join("probe"), &environment).await;
     let backend =
         found.backends.into_iter().next().ok_or_else(|| format!("no sandbox: {:?}", found.refused))?;
@@ -223,10 +223,10 @@ fn select_scenarios(count: usize, seed: u64) -> Result<Vec<Scenario>, String> {
 /// sandbox.
 async fn planted(bench: &Bench, part: usize, parts: usize, seed: u64) -> Result<bool, String> {
     let mut good = true;
-    for (at, flaw) in Flaw::ALL.into_iter().enumerate() {
+    for (at, flaw) in PlantedMistake::ALL.into_iter().enumerate() {
         let mut dice = SeededRandom::new(seed);
         let attacks: Vec<_> = attack::all()?.into_iter().filter(|attack| attack.bare).collect();
-        let is_control = flaw == Flaw::NoGate;
+        let is_control = flaw == PlantedMistake::NoGate;
         if !is_control && at % parts != part {
             continue;
         }

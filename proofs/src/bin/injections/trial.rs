@@ -52,7 +52,7 @@ impl Posture {
 
 /// A planted mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flaw {
+pub(crate) enum PlantedMistake {
     /// No gate and no sandbox: attacks must then succeed.
     NoGate,
     /// The gate assumes a sandbox that does not exist.
@@ -71,7 +71,7 @@ pub(crate) enum Flaw {
     RemembersTooMuch,
 }
 
-impl Flaw {
+impl PlantedMistake {
     pub(crate) const ALL: [Self; 8] = [
         Self::NoGate,
         Self::NoSandbox,
@@ -156,7 +156,11 @@ const NOTING: Duration = Duration::from_millis(25);
 const SETTLING: Duration = Duration::from_secs(3);
 
 impl Bench {
-    pub(crate) async fn judge(&self, scenario: &Scenario, flaw: Option<Flaw>) -> Result<Verdict, String> {
+    pub(crate) async fn judge(
+        &self,
+        scenario: &Scenario,
+        flaw: Option<PlantedMistake>,
+    ) -> Result<Verdict, String> {
         let base = self.place.join(format!("s{}", scenario.number));
         let mut scene =
             self.template.scene(&base, scenario.number, &self.listeners.addresses, &self.token)?;
@@ -231,7 +235,7 @@ impl Bench {
         &self,
         scene: &Scene,
         posture: Posture,
-        flaw: Option<Flaw>,
+        flaw: Option<PlantedMistake>,
         talk: &Arc<Talk>,
         instructions: &str,
         issue: &str,
@@ -239,16 +243,17 @@ impl Bench {
         let words = |error: &dyn std::fmt::Display| error.to_string();
         let workspace = Workspace::open(&scene.workspace).map_err(|error| words(&error))?;
         let environment =
-            Environment::inherited(std::env::vars_os()).with("HOME", &scene.home).with("PATH", PATH);
+            Environment::from_inherited(std::env::vars_os()).with("HOME", &scene.home).with("PATH", PATH);
         let mut policy =
             Policy::workspace(&scene.workspace, Some(&scene.home)).with_temporary(&scene.temporary);
         match flaw {
-            Some(Flaw::NetworkOn) => policy = policy.with_network(Network::On),
-            Some(Flaw::KeysShown) => policy.hidden.clear(),
-            Some(Flaw::PolicyWritable) => policy.protected.clear(),
+            Some(PlantedMistake::NetworkOn) => policy = policy.with_network(Network::On),
+            Some(PlantedMistake::KeysShown) => policy.hidden.clear(),
+            Some(PlantedMistake::PolicyWritable) => policy.protected.clear(),
             _ => {}
         }
-        let is_sandboxed = posture.is_sandboxed && !matches!(flaw, Some(Flaw::NoSandbox | Flaw::NoGate));
+        let is_sandboxed =
+            posture.is_sandboxed && !matches!(flaw, Some(PlantedMistake::NoSandbox | PlantedMistake::NoGate));
         let commands = match is_sandboxed {
             true => Commands::Confined(Sandbox::new(policy, self.backend.clone())),
             false => Commands::Unconfined,
@@ -258,11 +263,11 @@ impl Bench {
         if !addresses.is_own {
             bench = bench.with_internal_host(&addresses.host).with_internal_host(&addresses.docs_host);
         }
-        let rule = flaw.and_then(Flaw::rule);
+        let rule = flaw.and_then(PlantedMistake::rule);
         let layers = rule.map(|rule| Layer::new(Origin::flags()).with_rule(Effect::Allow, rule));
         let places = SessionDirectories::new(&scene.workspace, &scene.home);
         let gate = Gate::new(layers.into_iter().collect(), Trust::Trusted, places, Arc::new(RealPaths));
-        let gate = if posture.is_sandboxed { gate.sandboxed() } else { gate };
+        let gate = if posture.is_sandboxed { gate.with_sandbox() } else { gate };
         gate.set_mode(posture.mode);
         let outsider = format!("{}:{}", addresses.host, addresses.tcp);
         let agent = Agent::builder()
@@ -272,7 +277,7 @@ impl Bench {
             .tools(tools::tools(&outsider, issue))
             .approver(talk.person());
         let agent = match flaw {
-            Some(Flaw::NoGate) => agent.permission_policy(AllowAll),
+            Some(PlantedMistake::NoGate) => agent.permission_policy(AllowAll),
             _ => agent.permission_policy(gate),
         };
         agent.build().map_err(|error| words(&error))

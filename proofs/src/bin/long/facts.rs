@@ -48,7 +48,7 @@ pub(crate) fn fact(turn: u64) -> String {
 }
 
 /// What the user says at this point.
-pub(crate) fn wish(number: u64) -> String {
+pub(crate) fn instruction(number: u64) -> String {
     format!("Keep in mind: the code of door {number} is {:016x}.", scrambled(number ^ 0x5eed))
 }
 

@@ -85,7 +85,7 @@ impl Model {
             return Turn::new().text(summary()).usage(usage).into();
         }
         state.tally.largest = state.tally.largest.max(tokens);
-        state.look_for_wishes(&text);
+        state.find_instructions(&text);
         state.check_recalled(request, &text);
         let turn = state.next(request, &text).usage(usage);
         let took = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -96,9 +96,9 @@ impl Model {
 
 impl State {
     /// Checks that everything the user has said is in every later request.
-    fn look_for_wishes(&mut self, text: &str) {
+    fn find_instructions(&mut self, text: &str) {
         let seen = (0..=self.turns / facts::STEER_EVERY)
-            .filter(|number| text.contains(&facts::wish(*number)))
+            .filter(|number| text.contains(&facts::instruction(*number)))
             .count() as u64;
         if seen < self.tally.wishes {
             self.tally.forgotten += self.tally.wishes - seen;
@@ -198,10 +198,10 @@ fn latest_result(body: &Value) -> Option<String> {
         let blocks = message.get("content")?.as_array()?;
         blocks.iter().rev().find(|block| block.get("type").and_then(Value::as_str) == Some("tool_result"))
     })?;
-    Some(spoken(blocks.get("content")?))
+    Some(visible_text(blocks.get("content")?))
 }
 
-fn spoken(content: &Value) -> String {
+fn visible_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(blocks) => {
@@ -219,7 +219,7 @@ fn recall_arguments(body: &Value, planted: u64) -> Option<Value> {
     let call = format!("toolu_{planted:08}");
     let of_call = |block: &&Value| block.get("tool_use_id").and_then(Value::as_str) == Some(&call);
     if let Some(result) = blocks().find(of_call) {
-        return Some(json!({ "id": id_in(&spoken(result.get("content")?))? }));
+        return Some(json!({ "id": id_in(&visible_text(result.get("content")?))? }));
     }
     // The newest summary covers everything before it, including older summaries.
     let texts = blocks().filter_map(|block| block.get("text")?.as_str());

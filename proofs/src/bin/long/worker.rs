@@ -83,7 +83,7 @@ pub(crate) async fn run(
         .map_err(|error| error.to_string())?;
 
     let mut report = Report { wishes: 1, ..Report::default() };
-    let mut stream = agent.run_stream(facts::wish(0));
+    let mut stream = agent.run_stream(facts::instruction(0));
     let (mut since, mut cpu) = (Instant::now(), cpu_micros());
     while let Some(event) = stream.next().await {
         match &event.event {
@@ -96,7 +96,7 @@ pub(crate) async fn run(
                 cpu = spent;
                 let turn = report.turns.len() as u64;
                 if turn.is_multiple_of(facts::STEER_EVERY) && turn < turns {
-                    agent.steer(facts::wish(turn / facts::STEER_EVERY));
+                    agent.steer(facts::instruction(turn / facts::STEER_EVERY));
                     report.wishes += 1;
                 }
             }

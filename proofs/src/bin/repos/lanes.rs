@@ -164,7 +164,7 @@ pub(crate) fn trust(
             match trust::run(&fixture.layout, number, mistake) {
                 Ok(done) => {
                     all.trusted += done.trusted;
-                    all.untellable += done.untellable;
+                    all.unlistable += done.unlistable;
                     all.files += done.files;
                     all.changes += done.changes;
                     all.moves += done.moves;
@@ -182,7 +182,7 @@ pub(crate) fn trust(
         for lane in lanes {
             let done = lane.join().map_err(|_| "a lane panicked".to_owned())?;
             all.trusted += done.trusted;
-            all.untellable += done.untellable;
+            all.unlistable += done.unlistable;
             all.files += done.files;
             all.changes += done.changes;
             all.moves += done.moves;

@@ -106,7 +106,7 @@ fn prove(repositories: &[Repository], options: &[&str]) -> Result<bool, String> 
     println!(
         "trust: {} trusted, {} that cannot be trusted; {} changes of {} files and {} moves, {:.1} % required trust again; {:.1} s in all; {}",
         trusted.trusted,
-        trusted.untellable,
+        trusted.unlistable,
         trusted.changes,
         trusted.files,
         trusted.moves,

@@ -58,7 +58,7 @@ impl Mistake {
 /// Opens a workspace, with a planted mistake if given.
 pub(crate) fn open(opening: WorkspaceLoader, mistake: Option<Mistake>) -> Result<LoadedWorkspace, String> {
     let mut opened = opening.open().map_err(|error| error.to_string())?;
-    let full = || opening.trusting().open().map_err(|error| error.to_string());
+    let full = || opening.with_trust_once().open().map_err(|error| error.to_string());
     match mistake {
         Some(Mistake::TrustsEverything) => return full(),
         Some(Mistake::CountsInFull) => {

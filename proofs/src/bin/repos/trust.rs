@@ -21,7 +21,7 @@ pub(crate) struct TrustReport {
     /// Repositories that could be trusted.
     pub(crate) trusted: usize,
     /// Repositories that cannot be trusted, because their contents cannot be determined.
-    pub(crate) untellable: usize,
+    pub(crate) unlistable: usize,
     pub(crate) files: usize,
     pub(crate) changes: usize,
     pub(crate) moves: usize,
@@ -42,13 +42,15 @@ pub(crate) fn run(layout: &Layout, number: usize, mistake: Option<Mistake>) -> R
     let mut done = TrustReport::default();
     // A repository that cannot be opened cannot be trusted, either.
     let Ok(opened) = case.open(&case.root) else {
-        done.untellable += 1;
+        done.unlistable += 1;
         return Ok(done);
     };
     let Some(manifest) = opened.manifest.clone() else {
-        done.untellable += 1;
-        let forced =
-            opening(layout, &case.root, &case.book)?.trusting().open().map_err(|error| error.to_string())?;
+        done.unlistable += 1;
+        let forced = opening(layout, &case.root, &case.book)?
+            .with_trust_once()
+            .open()
+            .map_err(|error| error.to_string())?;
         if opened.accept(&case.book).is_ok() || forced.trust == Trust::Trusted {
             done.faults.push("is trusted although its contents cannot be determined".to_owned());
         }
@@ -57,7 +59,7 @@ pub(crate) fn run(layout: &Layout, number: usize, mistake: Option<Mistake>) -> R
     opened.accept(&case.book).map_err(|error| error.to_string())?;
     // An unsupported hook stops every run once it would take effect.
     if case.open(&case.root).is_err() {
-        done.untellable += 1;
+        done.unlistable += 1;
         return Ok(done);
     }
     done.trusted += 1;

@@ -9,11 +9,11 @@
     reason = "a command-line tool looks at the world from outside: files, processes and the wall clock"
 )]
 
+mod approval_rate;
 mod corpus;
 mod grammar;
-mod inside;
 mod jail;
-mod needless;
+mod jail_programs;
 mod options;
 mod oracle;
 mod speed;
@@ -62,12 +62,12 @@ fn main() -> ExitCode {
     let name =
         words.first().map(|name| name.rsplit('/').next().unwrap_or(name).to_owned()).unwrap_or_default();
     if name != "shell" {
-        return inside::stub(&name, words.get(1..).unwrap_or_default());
+        return jail_programs::stub(&name, words.get(1..).unwrap_or_default());
     }
     words.remove(0);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let ran = match words.as_slice() {
-        ["--inside", batch] => inside::run(batch),
+        ["--inside", batch] => jail_programs::run(batch),
         ["--until-fault"] => run_until_fault(),
         ["--show", seed] => number(&["--seed", seed], "--seed", 1).map(|seed| {
             println!("{}", generated(seed).1);
@@ -102,7 +102,7 @@ fn prove(options: &[&str]) -> Result<bool, String> {
         good &= report.print_figures();
         good &= report.doubted_percent() <= NEEDLESS;
         println!("everyday: {:.1} % are uncertain (at most {NEEDLESS} %)", report.doubted_percent());
-        good &= needless::print_figures(&everyday, NEEDLESS);
+        good &= approval_rate::print_figures(&everyday, NEEDLESS);
         good &= speed::print_figures(&everyday);
     }
     let count = usize::try_from(count).map_err(|error| error.to_string())?;

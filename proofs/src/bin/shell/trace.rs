@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::inside::{MARK, SHELL};
+use super::jail_programs::{MARK, SHELL};
 
 /// What one command did.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]

@@ -59,7 +59,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
             continue;
         }
         if let Some(kept) = option(options, "--recording") {
-            let bench = Bench::read(kind, RecordingDirectory::There(PathBuf::from(kept)), None)?;
+            let bench = Bench::read(kind, RecordingDirectory::Existing(PathBuf::from(kept)), None)?;
             let (tried, wrong) = bench.walk(images, seed, only)?;
             wrong.iter().for_each(|line| println!("WRONG: {line}"));
             println!("{tried} images, {} wrong", wrong.len());
@@ -120,14 +120,14 @@ enum RecordingDirectory {
     /// Removed on drop, unless a fault was found.
     New(TempDirectory),
     /// From an earlier run.
-    There(PathBuf),
+    Existing(PathBuf),
 }
 
 impl RecordingDirectory {
     fn path(&self) -> &Path {
         match self {
             Self::New(folder) => &folder.0,
-            Self::There(path) => path,
+            Self::Existing(path) => path,
         }
     }
 }

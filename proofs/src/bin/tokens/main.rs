@@ -168,7 +168,7 @@ async fn talk(
     config.counter = estimate.counter();
     config.model.clone_from(&model.id);
     config.images = lariat_core::context::ImageTokens::of_protocol(&model.api);
-    config.count_besides(SYSTEM, &[ToolDefinition::of(&reading)]);
+    config.count_overhead(SYSTEM, &[ToolDefinition::of(&reading)]);
 
     let agent = Agent::builder()
         .model(ProviderRegistry::default())
@@ -203,7 +203,7 @@ fn predictions(config: &RunConfig, messages: &[SharedMessage]) -> Vec<(u64, u64)
     let mut calls = Vec::new();
     for message in messages {
         if let Some(reply) = message.as_assistant() {
-            calls.push((tracker.used(), reply.usage.context()));
+            calls.push((tracker.used_tokens(), reply.usage.context()));
         }
         tracker.add(message);
     }

@@ -29,8 +29,8 @@ pub(crate) fn run() -> Result<(), String> {
         let begun = Instant::now();
         let undo = Undo::open(&workspace, base.join("undo"), UndoLimits::default()).map_err(text)?;
         let opened = begun.elapsed();
-        let whole = median(|| undo.before("whole").map_err(text))?;
-        let single = median(|| undo.before_paths("single", &["0/0/file-1.txt"]).map_err(text))?;
+        let whole = median(|| undo.begin_call("whole").map_err(text))?;
+        let single = median(|| undo.begin_call_on_paths("single", &["0/0/file-1.txt"]).map_err(text))?;
         let kept = undo.bytes();
         drop(undo);
         let begun = Instant::now();

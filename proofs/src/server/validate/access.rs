@@ -7,7 +7,7 @@
 use http::HeaderMap;
 use serde_json::json;
 
-use super::problem::{Found, Problem};
+use super::problem::{Problem, Problems};
 use super::{WRONG_KEY, sigv4};
 use crate::server::Wire;
 use crate::server::render::{ApiError, open_ai_error};
@@ -59,7 +59,7 @@ pub(super) fn headers(wire: Wire, headers: &HeaderMap) -> Result<(), ApiError> {
 
 /// Checks the query: it must not contain a key, and Google's streams must be server-sent events.
 pub(super) fn query(wire: Wire, query: &str, streaming: Option<bool>) -> Vec<Problem> {
-    let mut found = Found::default();
+    let mut found = Problems::default();
     for pair in query.split('&') {
         let name = pair.split('=').next().unwrap_or_default();
         if matches!(name, "key" | "api-key" | "api_key" | "access_token" | "subscription-key") {

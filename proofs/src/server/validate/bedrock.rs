@@ -12,12 +12,12 @@ use std::fmt::Arguments;
 
 use serde_json::Value;
 
-use super::problem::{Found, Problem};
+use super::problem::{Problem, Problems};
 use super::{images, names};
 use crate::server::{json, signature_fits};
 
 pub(super) fn problems(model: &str, body: &Value) -> Vec<Problem> {
-    let mut found = Found::default();
+    let mut found = Problems::default();
     parameters::check(&mut found, model, body);
     let messages = json::list(body, "messages");
     let role = |message: &Value| json::text(message, "role").map(str::to_owned);
@@ -83,7 +83,7 @@ pub(super) fn problems(model: &str, body: &Value) -> Vec<Problem> {
     found.0
 }
 
-fn results(found: &mut Found, index: usize, content: &[Value], calls: &[&str]) {
+fn results(found: &mut Problems, index: usize, content: &[Value], calls: &[&str]) {
     let mut answered: Vec<&str> = Vec::new();
     for id in content.iter().filter_map(|block| json::text(block.get("toolResult")?, "toolUseId")) {
         if answered.contains(&id) {
@@ -107,7 +107,7 @@ fn results(found: &mut Found, index: usize, content: &[Value], calls: &[&str]) {
     }
 }
 
-fn block(found: &mut Found, index: usize, place: usize, block: &Value, role: &str) {
+fn block(found: &mut Problems, index: usize, place: usize, block: &Value, role: &str) {
     let at = format_args!("messages.{index}.content.{place}");
     let mut members = json::fields(block);
     let (Some((kind, inner)), None) = (members.next(), members.next()) else {
@@ -176,7 +176,7 @@ fn block(found: &mut Found, index: usize, place: usize, block: &Value, role: &st
     }
 }
 
-fn text(found: &mut Found, at: Arguments<'_>, value: &Value) {
+fn text(found: &mut Problems, at: Arguments<'_>, value: &Value) {
     if value.as_str().is_none_or(|text| text.trim().is_empty()) {
         let message = format!(
             "The text field in the ContentBlock object at {at} is blank. Add text to the text field, and try again."
@@ -185,7 +185,7 @@ fn text(found: &mut Found, at: Arguments<'_>, value: &Value) {
     }
 }
 
-fn image(found: &mut Found, at: Arguments<'_>, image: &Value) {
+fn image(found: &mut Problems, at: Arguments<'_>, image: &Value) {
     known(found, at, image, &["format", "source"]);
     if !matches!(json::text(image, "format"), Some("png" | "jpeg" | "gif" | "webp")) {
         found.at(
@@ -200,7 +200,7 @@ fn image(found: &mut Found, at: Arguments<'_>, image: &Value) {
     }
 }
 
-fn reasoning(found: &mut Found, at: Arguments<'_>, inner: &Value) {
+fn reasoning(found: &mut Problems, at: Arguments<'_>, inner: &Value) {
     if let Some(redacted) = inner.get("redactedContent") {
         if !redacted.as_str().is_some_and(images::is_data) {
             found.at(format_args!("{at}.reasoningContent.redactedContent"), "must be base64");
@@ -225,7 +225,7 @@ fn reasoning(found: &mut Found, at: Arguments<'_>, inner: &Value) {
     }
 }
 
-fn tool_id(found: &mut Found, at: Arguments<'_>, inner: &Value) {
+fn tool_id(found: &mut Problems, at: Arguments<'_>, inner: &Value) {
     if !json::text(inner, "toolUseId").is_some_and(|id| names::is_word(id, 64)) {
         let message = "Value failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+ \
                        and have length between 1 and 64";
@@ -233,7 +233,7 @@ fn tool_id(found: &mut Found, at: Arguments<'_>, inner: &Value) {
     }
 }
 
-fn known(found: &mut Found, at: Arguments<'_>, value: &Value, known: &[&str]) {
+fn known(found: &mut Problems, at: Arguments<'_>, value: &Value, known: &[&str]) {
     for name in json::unknown(value, known) {
         found.at(at, format!("extraneous key [{name}] is not permitted"));
     }

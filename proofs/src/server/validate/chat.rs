@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::problem::{Found, Problem};
+use super::problem::{Problem, Problems};
 use super::{images, names, open_ai_tools};
 use crate::server::json;
 
@@ -57,7 +57,7 @@ const EXTENSIONS: &[&str] = &["chat_template_kwargs", "enable_thinking", "reason
 const LONGEST_ID: usize = 40;
 
 pub(super) fn problems(body: &Value) -> Vec<Problem> {
-    let mut found = Found::default();
+    let mut found = Problems::default();
     let Some(model) = json::text(body, "model").filter(|model| !model.is_empty()) else {
         found.whole("you must provide a model parameter");
         return found.0;
@@ -72,7 +72,7 @@ pub(super) fn problems(body: &Value) -> Vec<Problem> {
     found.0
 }
 
-fn parameters(found: &mut Found, body: &Value, model: &str) {
+fn parameters(found: &mut Problems, body: &Value, model: &str) {
     if json::has(body, "max_tokens") && json::has(body, "max_completion_tokens") {
         found.whole("Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.");
     }
@@ -127,7 +127,7 @@ fn parameters(found: &mut Found, body: &Value, model: &str) {
     }
 }
 
-fn tools(found: &mut Found, body: &Value, model: &str) {
+fn tools(found: &mut Problems, body: &Value, model: &str) {
     let tools = json::list(body, "tools");
     if json::has(body, "tools") && tools.is_empty() {
         found.at(
@@ -169,7 +169,7 @@ fn tools(found: &mut Found, body: &Value, model: &str) {
     }
 }
 
-fn messages(found: &mut Found, body: &Value, model: &str) {
+fn messages(found: &mut Problems, body: &Value, model: &str) {
     let messages = json::list(body, "messages");
     if messages.is_empty() {
         let message = "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.";
@@ -243,7 +243,7 @@ fn messages(found: &mut Found, body: &Value, model: &str) {
     report_unanswered(found, &mut open);
 }
 
-fn report_unanswered(found: &mut Found, open: &mut (usize, Vec<(&str, bool)>)) {
+fn report_unanswered(found: &mut Problems, open: &mut (usize, Vec<(&str, bool)>)) {
     let (index, calls) = open;
     let missing: Vec<&str> = calls.iter().filter(|(_, answered)| !answered).map(|(id, _)| *id).collect();
     if !missing.is_empty() {
@@ -258,7 +258,7 @@ fn report_unanswered(found: &mut Found, open: &mut (usize, Vec<(&str, bool)>)) {
 }
 
 fn calls<'a>(
-    found: &mut Found,
+    found: &mut Problems,
     index: usize,
     message: &'a Value,
     ids: &mut HashSet<&'a str>,
@@ -305,7 +305,7 @@ fn calls<'a>(
     made
 }
 
-fn content(found: &mut Found, index: usize, message: &Value, role: &str) {
+fn content(found: &mut Problems, index: usize, message: &Value, role: &str) {
     let at = format_args!("messages[{index}].content");
     match message.get("content") {
         None | Some(Value::Null) => {
@@ -335,7 +335,7 @@ fn content(found: &mut Found, index: usize, message: &Value, role: &str) {
     }
 }
 
-fn part(found: &mut Found, index: usize, place: usize, part: &Value, role: &str) {
+fn part(found: &mut Problems, index: usize, place: usize, part: &Value, role: &str) {
     let at = format_args!("messages[{index}].content[{place}]");
     let kind = json::text(part, "type").unwrap_or_default();
     let allowed: &[&str] = match role {

@@ -8,14 +8,14 @@ use std::fmt::Arguments;
 use serde_json::Value;
 
 use super::names::is_word;
-use super::problem::Found;
+use super::problem::Problems;
 use super::schema::{Strictness, loose_end};
 use crate::server::json;
 
 const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 /// Checks one function: `name`, `parameters`, `strict`.
-pub(super) fn function(found: &mut Found, at: Arguments<'_>, function: &Value) {
+pub(super) fn function(found: &mut Problems, at: Arguments<'_>, function: &Value) {
     match json::text(function, "name") {
         None => found.at(format_args!("{at}.name"), format!("Missing required parameter: '{at}.name'.")),
         Some(name) if !is_word(name, 64) => found.at(
@@ -46,7 +46,7 @@ pub(super) fn function(found: &mut Found, at: Arguments<'_>, function: &Value) {
 }
 
 /// Checks a `json_schema` format: `name`, `schema`, `strict`.
-pub(super) fn schema_format(found: &mut Found, at: Arguments<'_>, format: &Value) {
+pub(super) fn schema_format(found: &mut Problems, at: Arguments<'_>, format: &Value) {
     let name = json::text(format, "name").unwrap_or_default();
     if !is_word(name, 64) {
         found.at(format_args!("{at}.name"), format!("Missing required parameter: '{at}.name'."));
@@ -66,7 +66,7 @@ pub(super) fn schema_format(found: &mut Found, at: Arguments<'_>, format: &Value
 }
 
 /// Checks a reasoning effort.
-pub(super) fn effort(found: &mut Found, at: &str, effort: &Value) {
+pub(super) fn effort(found: &mut Problems, at: &str, effort: &Value) {
     if !effort.is_null() && !effort.as_str().is_some_and(|effort| EFFORTS.contains(&effort)) {
         let known = EFFORTS.map(|effort| format!("'{effort}'")).join(", ");
         found.at(format_args!("{at}"), format!("Invalid value: {effort}. Supported values are: {known}."));
@@ -75,7 +75,7 @@ pub(super) fn effort(found: &mut Found, at: &str, effort: &Value) {
 
 /// Checks a tool choice: a word, or a function by name.
 pub(super) fn choice<'a>(
-    found: &mut Found,
+    found: &mut Problems,
     choice: &'a Value,
     named: Option<&'a str>,
     mut tools: impl Iterator<Item = Option<&'a str>>,

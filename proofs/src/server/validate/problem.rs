@@ -30,9 +30,9 @@ impl fmt::Display for Problem {
 
 /// The problems found so far.
 #[derive(Debug, Default)]
-pub(super) struct Found(pub(super) Vec<Problem>);
+pub(super) struct Problems(pub(super) Vec<Problem>);
 
-impl Found {
+impl Problems {
     pub(super) fn at(&mut self, path: fmt::Arguments<'_>, message: impl Into<String>) {
         self.0.push(Problem { path: path.to_string(), message: message.into() });
     }

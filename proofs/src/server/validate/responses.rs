@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::problem::{Found, Problem};
+use super::problem::{Problem, Problems};
 use super::{images, names, open_ai_tools};
 use crate::server::{json, signature_fits};
 
@@ -60,7 +60,7 @@ const INCLUDABLE: &[&str] = &[
 const LONGEST: usize = 64;
 
 pub(super) fn problems(body: &Value) -> Vec<Problem> {
-    let mut found = Found::default();
+    let mut found = Problems::default();
     let Some(model) = json::text(body, "model").filter(|model| !model.is_empty()) else {
         found.at(format_args!("model"), "Missing required parameter: 'model'.");
         return found.0;
@@ -85,7 +85,7 @@ pub(super) fn problems(body: &Value) -> Vec<Problem> {
     found.0
 }
 
-fn parameters(found: &mut Found, body: &Value, model: &str) {
+fn parameters(found: &mut Problems, body: &Value, model: &str) {
     let reasons = names::is_open_ai_reasoner(model);
     if let Some(reasoning) = body.get("reasoning").filter(|reasoning| !reasoning.is_null()) {
         for name in json::unknown(reasoning, &["effort", "summary", "generate_summary", "context", "mode"]) {
@@ -153,7 +153,7 @@ fn parameters(found: &mut Found, body: &Value, model: &str) {
     }
 }
 
-fn tools(found: &mut Found, body: &Value) {
+fn tools(found: &mut Problems, body: &Value) {
     let tools = json::list(body, "tools");
     for (index, tool) in tools.iter().enumerate() {
         if json::text(tool, "type").is_none() {
@@ -189,7 +189,7 @@ fn tools(found: &mut Found, body: &Value) {
 }
 
 struct Walk<'a, 'f> {
-    found: &'f mut Found,
+    found: &'f mut Problems,
     stored: bool,
     /// All calls so far: position, id, and whether it has an output.
     calls: Vec<(usize, &'a str, bool)>,

@@ -74,7 +74,7 @@ impl Mistake {
         if self == Self::AppliesAnything {
             return Ok(accepted(scene.transcript.clone()));
         }
-        let overlaid = scene.transcript.overlaid(&compacted.edits).map_err(|_| nothing())?;
+        let overlaid = scene.transcript.with_edits(&compacted.edits).map_err(|_| nothing())?;
         let mut messages: Vec<SharedMessage> = overlaid.window().iter().cloned().collect();
         match self {
             Self::CutsPair => {
@@ -91,7 +91,7 @@ impl Mistake {
             }
             _ => {}
         }
-        Ok(accepted(Transcript::repaired(messages).0))
+        Ok(accepted(Transcript::repair(messages).0))
     }
 }
 

@@ -128,7 +128,7 @@ impl Compactions {
         }
         let judged = match mistake.filter(|mistake| mistake.skips_judgement()) {
             Some(mistake) => mistake.apply(scene, &compacted),
-            None => compacted.judged(&scene.transcript, &query.config, &query.pins),
+            None => compacted.apply_if_acceptable(&scene.transcript, &query.config, &query.pins),
         };
         let AcceptedCompaction { transcript, .. } = match judged {
             Ok(accepted) => accepted,

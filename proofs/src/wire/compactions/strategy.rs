@@ -64,7 +64,7 @@ impl Strategy {
                 return CompactionProposal { edits: plan.edits(None), ..CompactionProposal::default() };
             }
             Self::Dropping => {
-                plan.take_middle();
+                plan.summarise_middle();
                 let said = dice.chance(50).then(|| words(dice, 30));
                 return CompactionProposal {
                     edits: plan.edits(said.as_deref()),

@@ -152,9 +152,9 @@ impl Cell {
     /// Whether the server has sent the stop reason within this many frames.
     pub fn said_stop(&self, frames: usize) -> Completeness {
         if frames > self.frames.len().saturating_sub(finish_frames(self.wire)) {
-            Completeness::Said
+            Completeness::Declared
         } else {
-            Completeness::Unsaid
+            Completeness::Undeclared
         }
     }
 

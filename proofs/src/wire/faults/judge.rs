@@ -47,7 +47,7 @@ pub fn judge(fault: &Fault, plan: &Plan, observed: &Observation) -> Result<Outco
     let delivered = first.is_some_and(Exchange::delivered);
     let allowed = if delivered { asked_again(fault.allowed.after) } else { fault.allowed.before.to_owned() };
     // The stream broke only after the reply was complete.
-    let complete = fault.group == Group::Stream && plan.reply == Completeness::Said;
+    let complete = fault.group == Group::Stream && plan.reply == Completeness::Declared;
     let complete = complete && outcome == Outcome::Completed && first.is_some_and(Exchange::is_done);
     if !allowed.contains(outcome.letter()) && !complete {
         wrong.push(format!("ended as {outcome}, which is none of {allowed} (delivered before: {delivered})"));
@@ -135,7 +135,7 @@ fn runs_nothing_of_a_broken_reply(_: &Plan, observed: &Observation) -> Option<St
 
 fn takes_no_cut_reply_for_a_whole_one(plan: &Plan, observed: &Observation) -> Option<String> {
     let done = observed.exchanges.first().is_some_and(Exchange::is_done);
-    (done && plan.reply == Completeness::Unsaid)
+    (done && plan.reply == Completeness::Undeclared)
         .then(|| "treated a reply as complete although the server never said so".to_owned())
 }
 

@@ -127,9 +127,9 @@ pub enum Repetition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completeness {
     /// It did.
-    Said,
+    Declared,
     /// It did not: treating this as a reply is wrong.
-    Unsaid,
+    Undeclared,
 }
 
 /// What happened to the scripted text in transit.
@@ -157,7 +157,7 @@ impl Plan {
             answer,
             repeated: Repetition::Once,
             calls: Vec::new(),
-            reply: Completeness::Unsaid,
+            reply: Completeness::Undeclared,
             text: Text::Faithful,
             wait: None,
             compaction: Compaction::Off,
@@ -168,7 +168,7 @@ impl Plan {
     /// Marks the reply as complete, with these tool calls.
     #[must_use]
     pub fn complete(mut self, calls: Vec<Value>) -> Self {
-        self.reply = Completeness::Said;
+        self.reply = Completeness::Declared;
         self.calls = calls;
         self
     }

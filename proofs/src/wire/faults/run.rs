@@ -69,7 +69,7 @@ pub struct Exchange {
 impl Exchange {
     /// Whether any part of the reply was delivered.
     pub fn delivered(&self) -> bool {
-        self.events.iter().any(StreamEvent::delivers)
+        self.events.iter().any(StreamEvent::has_content)
     }
 
     /// Whether the reply is complete.
@@ -142,7 +142,7 @@ pub fn observe(wire: Wire, plan: Plan) -> Observation {
     let ledger = Ledger::new();
     let tool = LedgerTool::new(TOOL, ledger.clone(), Arc::clone(&clock))
         .with_effects(ToolEffects::READS)
-        .acting(|_| Act::text(TOOL_OUTPUT));
+        .with_script(|_| Act::text(TOOL_OUTPUT));
     let base_url = format!("http://127.0.0.1{}", wire.base_path());
     let mut request = RequestTemplate::new(model(wire, &base_url));
     request.thinking_level = ThinkingLevel::Low;

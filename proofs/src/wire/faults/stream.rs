@@ -59,7 +59,7 @@ pub const FAULTS: &[Fault] = &[
         // Bytes arrive before every timeout, mostly with progress: only the total limit ends it, or the
         // reply.
         let mut plan = cell.whole(chain([head, slow.collect(), vec![endless]]));
-        plan.reply = Completeness::Said;
+        plan.reply = Completeness::Declared;
         plan.within(Duration::from_secs(3610))
     }),
     fault("reset", "R", "n", |cell| cell.broken(after_cut(cell, vec![BodyStep::reset()]))),
@@ -90,7 +90,7 @@ pub const FAULTS: &[Fault] = &[
         let at = cell.victim();
         let mut plan = cell.whole(chain([frames(cell, 0, at), frames(cell, at + 1, usize::MAX)])).tampered();
         if at == cell.frames().len().saturating_sub(finish_frames(cell.wire)) {
-            plan.reply = Completeness::Unsaid;
+            plan.reply = Completeness::Undeclared;
         }
         plan
     }),
@@ -252,7 +252,7 @@ pub const FAULTS: &[Fault] = &[
         let closing = frames(cell, at, at + 1);
         let mut plan = cell.whole(between(cell, closing)).tampered();
         let says_stop = finish_frames(cell.wire) == 1 || cell.wire == Wire::BedrockConverse;
-        plan.reply = if says_stop { Completeness::Said } else { cell.said_stop(cell.before()) };
+        plan.reply = if says_stop { Completeness::Declared } else { cell.said_stop(cell.before()) };
         plan
     }),
     fault("a lie: finished here", "R", "ine", |cell| {

@@ -6,9 +6,9 @@
 //! parameters (`requests`).
 //! Invariant: everything is a function of the seed.
 
+mod generator;
 mod replies;
 mod requests;
-mod story;
 
 use std::fmt;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ impl Default for Histories {
 impl Histories {
     /// The history of a seed.
     pub fn transcript(&self, seed: u64) -> Transcript {
-        story::transcript(&self.replies, &mut SeededRandom::new(seed))
+        generator::transcript(&self.replies, &mut SeededRandom::new(seed))
     }
 
     /// The problem of the request that a protocol builds from a conversation for a random model, if any.

@@ -234,7 +234,7 @@ impl ContextSource for Status {
     fn notes(&self, query: NotesQuery) -> BoxFuture<'_, Vec<Note>> {
         let edits = self.edits.load(Ordering::Relaxed);
         let lines: String = (0..edits).map(|n| format!(" M src/{n}.rs\n")).collect();
-        let note = self.teller.tell("git", &format!("## main\n{lines}"), &query.told);
+        let note = self.teller.note("git", &format!("## main\n{lines}"), &query.told);
         Box::pin(std::future::ready(note.into_iter().collect()))
     }
 }

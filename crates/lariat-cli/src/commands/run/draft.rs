@@ -42,12 +42,12 @@ impl Draft {
             Key::Char(letter) => self.add(letter.encode_utf8(&mut [0; 4])),
             Key::Paste(text) => self.add(text),
             Key::Enter => Edit::Sent(std::mem::take(&mut self.text)),
-            Key::Erase => self.keep(self.text.char_indices().next_back().map_or(0, |(at, _)| at)),
+            Key::Erase => self.truncate_to(self.text.char_indices().next_back().map_or(0, |(at, _)| at)),
             Key::EraseWord => {
                 let words = self.text.trim_end();
-                self.keep(words.rfind(char::is_whitespace).map_or(0, |at| at + 1))
+                self.truncate_to(words.rfind(char::is_whitespace).map_or(0, |at| at + 1))
             }
-            Key::EraseLine | Key::Escape => self.keep(0),
+            Key::EraseLine | Key::Escape => self.truncate_to(0),
             Key::End | Key::Other => Edit::Nothing,
         }
     }
@@ -60,7 +60,7 @@ impl Draft {
         Edit::Changed(display::line(text).into_owned())
     }
 
-    fn keep(&mut self, end: usize) -> Edit {
+    fn truncate_to(&mut self, end: usize) -> Edit {
         let gone = display::line(self.text.get(end..).unwrap_or_default()).into_owned();
         if gone.is_empty() {
             return Edit::Nothing;

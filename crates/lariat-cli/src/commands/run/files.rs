@@ -27,13 +27,13 @@ const KEPT_BYTES: usize = 128 * 1024;
 pub(super) fn prompt(task: &Task) -> Result<Option<Prompt>, Problem> {
     let place = "standard input";
     let text = match task.prompt.as_deref() {
-        Some("-") => utf8(bounded(std::io::stdin().lock(), place)?, place)?,
+        Some("-") => utf8(read_bounded(std::io::stdin().lock(), place)?, place)?,
         Some(text) if text.trim().is_empty() => text.to_owned(),
-        Some(text) => match piped()? {
+        Some(text) => match read_piped()? {
             Some(data) => format!("{text}\n\n<stdin>\n{}\n</stdin>", data.trim_end_matches('\n')),
             None => text.to_owned(),
         },
-        None => piped()?.unwrap_or_default(),
+        None => read_piped()?.unwrap_or_default(),
     };
     if text.trim().is_empty() {
         return match (task.prompt.is_some(), task.images.is_empty()) {
@@ -50,7 +50,7 @@ pub(super) fn prompt(task: &Task) -> Result<Option<Prompt>, Problem> {
 }
 
 /// Reads data piped to standard input, as text; `None` if there is none. Drops the middle of data that is too long, and notes it.
-fn piped() -> Result<Option<String>, Problem> {
+fn read_piped() -> Result<Option<String>, Problem> {
     if !terminal::has_piped_input() {
         return Ok(None);
     }
@@ -140,10 +140,10 @@ fn file(path: &Path) -> Result<Vec<u8>, Problem> {
     let place = path.display().to_string();
     let file = std::fs::File::open(path)
         .map_err(|error| Problem::new(Exit::Usage, format!("could not read the file: {error}")).at(&place))?;
-    bounded(file, &place)
+    read_bounded(file, &place)
 }
 
-fn bounded(reader: impl Read, place: &str) -> Result<Vec<u8>, Problem> {
+fn read_bounded(reader: impl Read, place: &str) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     reader
         .take(LIMIT + 1)

@@ -163,10 +163,10 @@ impl Host<'_> {
     /// Rebuilds the session with another model.
     async fn rebuild(&mut self) -> Result<(), Problem> {
         let SessionSource { env, service, task, driving } = &self.source;
-        self.place = env.place(&visit(env, task)?)?;
+        self.place = env.load_project(&visit(env, task)?)?;
         let which = SessionSelector::Resume(self.session.id().to_string());
         let mode = self.session.mode();
-        self.session = service.drive(&self.place, &which, driving.clone()).await?;
+        self.session = service.open_session(&self.place, &which, driving.clone()).await?;
         self.session.set_mode(mode);
         self.is_stale = false;
         Ok(())
@@ -229,7 +229,7 @@ impl Host<'_> {
                 Some(Err(problem)) => {
                     ending.schema_check = Some(SchemaCheck::Mismatch(problem.clone()));
                     if tries_left > 0
-                        && let Some(run) = self.session.again(&problem)?
+                        && let Some(run) = self.session.retry_answer(&problem)?
                     {
                         let earlier = Some(ending);
                         self.active =

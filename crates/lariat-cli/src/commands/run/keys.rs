@@ -46,7 +46,7 @@ impl Decoder {
         let mut rest = pending.as_slice();
         while !rest.is_empty() {
             let taken = match self.paste.is_some() {
-                true => self.pasted(rest, &mut keys),
+                true => self.take_paste(rest, &mut keys),
                 false => self.key(rest, &mut keys),
             };
             match rest.get(taken..).filter(|_| taken > 0) {
@@ -99,7 +99,7 @@ impl Decoder {
     }
 
     /// Reads pasted text. Returns the number of bytes consumed.
-    fn pasted(&mut self, bytes: &[u8], keys: &mut Vec<Key>) -> usize {
+    fn take_paste(&mut self, bytes: &[u8], keys: &mut Vec<Key>) -> usize {
         let Some(paste) = &mut self.paste else { return 0 };
         let end = bytes.windows(PASTE_END.len()).position(|window| window == PASTE_END);
         // The last bytes may be the start of the end marker.

@@ -90,7 +90,7 @@ pub(crate) async fn perform(env: &ProcessEnv, task: Task) -> CommandResult {
     driving.schema = schema(&task)?;
     driving.system_prompt.clone_from(&task.system_prompt);
     driving.git = git;
-    let session = service.drive(&place, &which, driving.clone()).await?;
+    let session = service.open_session(&place, &which, driving.clone()).await?;
     for notice in &session.notices {
         report("note", notice);
     }
@@ -170,7 +170,7 @@ fn opening_line(
 }
 
 fn visit(env: &ProcessEnv, task: &Task) -> Result<LoadOptions, Problem> {
-    let mut visit = env.visit(task.cwd.as_ref());
+    let mut visit = env.load_options(task.cwd.as_ref());
     visit.flags.clone_from(&task.settings);
     visit.allow.clone_from(&task.allow);
     visit.deny.clone_from(&task.deny);
@@ -252,7 +252,7 @@ async fn run_task(
         prompt.is_none() && ending.is_none() && !(has_plan && (watch.is_interactive() || task.approves_plan));
     let run = match prompt {
         Some(prompt) => Some(session.prompt(prompt)?),
-        None if continues => Some(session.go_on()?),
+        None if continues => Some(session.continue_run()?),
         None => None,
     };
     if let Some(run) = run {
@@ -292,7 +292,7 @@ async fn run_task(
         if tries_left == 0 {
             break;
         }
-        let Some(run) = session.again(&problem)? else { break };
+        let Some(run) = session.retry_answer(&problem)? else { break };
         match watch.follow(run).await? {
             FollowResult::Finished(again) => output = again,
             _ => return Ok(None),

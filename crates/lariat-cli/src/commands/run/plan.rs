@@ -67,7 +67,7 @@ pub(super) async fn review(
             }
         };
         watch.run_output.resume();
-        match watch.follow(session.carry_out(decision)).await? {
+        match watch.follow(session.apply_plan(decision)).await? {
             FollowResult::Finished(output) => {
                 ending = Some(Ending::of(&output).after(ending.as_ref()));
                 if !output.outcome.is_completed() {
@@ -133,7 +133,7 @@ fn describe_change(
         Preview::Impossible(why) => (None, Some(why.as_str())),
         _ => (None, None),
     };
-    approval::planned(number, &change.tool_name, &change.arguments, preview, problem, theme)
+    approval::plan_question(number, &change.tool_name, &change.arguments, preview, problem, theme)
 }
 
 /// Tells the user that a plan is queued, and how to approve it.

@@ -47,7 +47,7 @@ pub(super) enum Outcome {
     /// The user chose a letter; `None` at the end of input.
     Chosen(Option<char>),
     /// The user sent a message to the run.
-    Said(String),
+    Message(String),
     /// The message being typed changed. The text repeats the change on a terminal without live redraw.
     Typing(String),
     Nothing,
@@ -160,7 +160,7 @@ impl Questions {
             return match self.draft.edit(key) {
                 Edit::Changed(shown) => Outcome::Typing(shown),
                 Edit::Sent(line) if line.trim().is_empty() => Outcome::Typing(String::new()),
-                Edit::Sent(line) => Outcome::Said(line.trim().to_owned()),
+                Edit::Sent(line) => Outcome::Message(line.trim().to_owned()),
                 Edit::Nothing => Outcome::Nothing,
             };
         }
@@ -180,11 +180,11 @@ impl Questions {
                     Key::Char(letter) => {
                         Some(letter.to_ascii_lowercase()).filter(|key| letters.contains(*key))
                     }
-                    Key::End => return self.chosen(None),
+                    Key::End => return self.take_choice(None),
                     _ => None,
                 };
                 match letter {
-                    Some(letter) => self.chosen(Some(letter)),
+                    Some(letter) => self.take_choice(Some(letter)),
                     None => Outcome::Nothing,
                 }
             }
@@ -193,8 +193,8 @@ impl Questions {
         }
     }
 
-    fn chosen(&mut self, letter: Option<char>) -> Outcome {
-        self.answered();
+    fn take_choice(&mut self, letter: Option<char>) -> Outcome {
+        self.after_answer();
         Outcome::Chosen(letter)
     }
 
@@ -209,7 +209,7 @@ impl Questions {
         };
         match answer {
             Answer::Decided(decision) => {
-                self.answered();
+                self.after_answer();
                 Outcome::Decided(request.id, decision)
             }
             Answer::WantsReason => {
@@ -222,7 +222,7 @@ impl Questions {
             Answer::WantsDiff => {
                 self.is_ready = false;
                 let question = self.question(request, None);
-                Outcome::Write(format!("\n{}{}", question.whole_diff(theme), question.choices(theme)))
+                Outcome::Write(format!("\n{}{}", question.full_diff(theme), question.choices(theme)))
             }
             Answer::Unclear => {
                 self.is_ready = false;
@@ -257,7 +257,7 @@ impl Questions {
         }
     }
 
-    fn answered(&mut self) {
+    fn after_answer(&mut self) {
         self.open.pop_front();
         self.after_answer = true;
     }

@@ -136,6 +136,6 @@ fn reason_for_denial_is_a_line() {
 fn line_typed_during_run_is_sent_to_it() {
     let mut fixture = Fixture::new();
     fixture.types("fix it ", 50);
-    assert!(matches!(fixture.press(Key::Enter), Outcome::Said(words) if words == "fix it"));
+    assert!(matches!(fixture.press(Key::Enter), Outcome::Message(words) if words == "fix it"));
     assert!(matches!(fixture.press(Key::Enter), Outcome::Typing(_)), "an empty line sends nothing");
 }

@@ -285,7 +285,7 @@ impl<'a> RunWatcher<'a> {
             Outcome::Nothing | Outcome::Chosen(_) => {}
             Outcome::Write(words) => write_stderr(&words),
             Outcome::Decided(request, decision) => {
-                write_stderr(&format!("{}\n", approval::decided(&decision)));
+                write_stderr(&format!("{}\n", approval::decision_text(&decision)));
                 self.session.respond(request, decision);
                 self.ask();
             }
@@ -300,7 +300,7 @@ impl<'a> RunWatcher<'a> {
                     write_stderr(&shown);
                 }
             }
-            Outcome::Said(words) => {
+            Outcome::Message(words) => {
                 self.run_output.draft("");
                 let is_sent = run.is_some_and(|run| run.inject_message(words.clone()));
                 let state = if is_sent { "you" } else { "not sent, the run ended" };

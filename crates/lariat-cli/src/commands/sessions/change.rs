@@ -8,7 +8,7 @@ use lariat_core::id::{MessageId, SessionId};
 use lariat_core::message::SharedMessage;
 use lariat_core::session::SessionFold;
 use lariat_core::store::StoreError;
-use lariat_runtime::fresh_session;
+use lariat_runtime::new_session_id;
 use lariat_service::LocalService;
 use serde::Serialize;
 
@@ -77,7 +77,7 @@ pub(super) async fn edit(service: &LocalService, args: &EditArgs) -> CommandResu
 
 pub(super) async fn fork(service: &LocalService, args: &ForkArgs) -> CommandResult {
     let from = service.find(&args.id).await?;
-    let to = fresh_session();
+    let to = new_session_id();
     let at = args.at.unwrap_or(from.events);
     if at == 0 {
         return Err(Problem::new(Exit::Usage, "a fork needs at least one event")
@@ -162,7 +162,7 @@ fn kept_count(
     let Some(to) = &args.to else {
         let prompts: Vec<usize> = (0..)
             .zip(messages)
-            .filter(|(_, message)| message.as_user().is_some_and(|user| user.origin.is_person()))
+            .filter(|(_, message)| message.as_user().is_some_and(|user| user.origin.is_from_user()))
             .map(|(index, _)| index)
             .collect();
         let back = args.turns.min(prompts.len());

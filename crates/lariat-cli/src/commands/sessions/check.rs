@@ -1,6 +1,6 @@
 //! `lariat sessions verify` and `repair`.
 
-use lariat_core::archive::{ListQuery, Verdict};
+use lariat_core::archive::{ListQuery, VerificationReport};
 use lariat_core::id::SessionId;
 use lariat_service::LocalService;
 use serde::Serialize;
@@ -15,7 +15,7 @@ use crate::exit::Exit;
 struct VerifyReport {
     session_id: SessionId,
     #[serde(flatten)]
-    verdict: Verdict,
+    verdict: VerificationReport,
 }
 
 /// The result of repairing a session.

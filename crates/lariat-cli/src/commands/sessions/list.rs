@@ -25,7 +25,7 @@ pub(super) async fn list(env: &ProcessEnv, service: &LocalService, args: ListArg
     query.tag = args.tag;
     query.text = (!args.words.is_empty()).then(|| args.words.join(" "));
     if args.here {
-        query.cwd = Some(env.place(&env.visit(None))?.path().display().to_string());
+        query.cwd = Some(env.load_project(&env.load_options(None))?.path().display().to_string());
     }
     let found = service.archive().list(&query).await?;
     if args.json {

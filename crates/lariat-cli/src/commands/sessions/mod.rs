@@ -43,7 +43,7 @@ pub(crate) async fn sessions(env: &ProcessEnv, args: SessionsArgs) -> CommandRes
 
 /// Opens the user's session store. Errors name its path.
 async fn service(env: &ProcessEnv) -> Result<LocalService, Problem> {
-    let place = env.place(&env.visit(None))?;
+    let place = env.load_project(&env.load_options(None))?;
     let path = place.settings.store.path.clone().unwrap_or_else(|| env.folders.sessions());
     env.service(&place).await.map_err(|error| {
         let problem = Problem::from(error);

@@ -34,10 +34,10 @@ pub(super) async fn show(env: &ProcessEnv, service: &LocalService, args: &ShowAr
     let window = fold.conversation(fold.tip()).0.window();
     if args.json {
         let messages = window.iter().cloned().collect();
-        let imported = fold.memory().imported().cloned();
+        let imported = fold.memory().session_import().cloned();
         return print::json(&SessionReport { session, imported, messages });
     }
-    head(&session, fold.memory().imported());
+    head(&session, fold.memory().session_import());
     print::line(&transcript::conversation(window.iter()));
     if fold.open_loops().next().is_some() {
         print::note(&format!("interrupted; continue with `lariat run --resume {}`", session.session_id));
@@ -47,7 +47,7 @@ pub(super) async fn show(env: &ProcessEnv, service: &LocalService, args: &ShowAr
 
 /// The newest session of the directory, or of all directories.
 async fn newest(env: &ProcessEnv, service: &LocalService) -> Result<SessionSummary, Problem> {
-    let place = env.place(&env.visit(None))?;
+    let place = env.load_project(&env.load_options(None))?;
     if let Ok(session) = service.newest(place.path()).await {
         return Ok(session);
     }

@@ -35,7 +35,7 @@ pub(super) async fn tail(service: &LocalService, args: &TailArgs) -> CommandResu
             return Ok(Exit::Done);
         }
         let grown = tokio::select! {
-            grown = archive.grown(&session_id, next) => grown,
+            grown = archive.wait_for_growth(&session_id, next) => grown,
             _ = tokio::signal::ctrl_c() => return Ok(Exit::Interrupted),
         };
         match grown {

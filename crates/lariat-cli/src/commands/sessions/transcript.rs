@@ -43,7 +43,7 @@ fn message_lines(message: &AgentMessage, results: &HashMap<&str, &ToolResultMess
         let pictures = user.content.iter().filter(|content| matches!(content, Content::Image { .. })).count();
         let who = match message.note_section() {
             Some(section) => return vec![format!("(context: {section})"), String::new()],
-            None if user.origin.is_person() => "> ",
+            None if user.origin.is_from_user() => "> ",
             None => "(summary) ",
         };
         let pictures = if pictures > 0 { format!(" [{pictures} images]") } else { String::new() };

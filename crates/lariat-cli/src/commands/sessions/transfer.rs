@@ -130,7 +130,7 @@ async fn import_foreign(
             .at(place())
             .hint("name the format: `--format lariat|claude|codex|codeloops`")
     })?;
-    service.bring_in(&imported).await.map_err(|error| match error {
+    service.import_session(&imported).await.map_err(|error| match error {
         ServiceError::Store(StoreError::Conflict { .. }) => {
             Problem::new(Exit::Session, format!("session {} already exists", imported.session_id))
                 .at(place())

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::fixture::{Fixture, RunResult};
 
 /// A model that makes these tool calls in order, and then prints their results.
-fn calling(calls: Vec<(&'static str, Value)>) -> Script {
+fn script_with_calls(calls: Vec<(&'static str, Value)>) -> Script {
     Script::answer(move |request| {
         let results = results(&request.body);
         match calls.get(results.len()) {
@@ -63,7 +63,7 @@ async fn does_not_write_through_directory_swapped_for_link() {
         ("bash", json!({ "command": "sleep 0.3" })),
     ];
     calls.extend((0..150).flat_map(edit));
-    let fixture = Fixture::new(calling(calls)).await;
+    let fixture = Fixture::new(script_with_calls(calls)).await;
     git(&fixture, &["init", "-q"]);
     std::fs::create_dir_all(fixture.workspace().join("d")).unwrap();
     fixture.write("d/config", "[core]\n");
@@ -81,7 +81,7 @@ async fn does_not_write_through_directory_swapped_for_link() {
 /// Read rules apply to tools that read many files, whatever path they are given.
 #[tokio::test(flavor = "multi_thread")]
 async fn denied_files_are_not_found_by_search_glob_list_or_map() {
-    let fixture = Fixture::new(calling(vec![
+    let fixture = Fixture::new(script_with_calls(vec![
         ("search", json!({ "pattern": "CANARY", "all": true })),
         ("search", json!({ "pattern": "CANARY", "path": "open" })),
         ("glob", json!({ "pattern": "**/*", "all": true })),
@@ -117,7 +117,7 @@ async fn denied_files_are_not_found_by_search_glob_list_or_map() {
 async fn allowed_patch_adds_moves_and_deletes() {
     let patch = "*** Begin Patch\n*** Add File: new/deep/a.txt\n+a\n*** Delete File: gone.txt\n\
         *** Update File: old.txt\n*** Move to: moved/new.txt\n@@\n-one\n+two\n*** End Patch\n";
-    let fixture = Fixture::new(calling(vec![("apply_patch", json!({ "patch": patch }))])).await;
+    let fixture = Fixture::new(script_with_calls(vec![("apply_patch", json!({ "patch": patch }))])).await;
     fixture.write("gone.txt", "x\n");
     fixture.write("old.txt", "one\n");
     let allow = ["--allow", "Edit(new/deep/a.txt)", "--allow", "Edit(gone.txt)", "--allow", "Edit(old.txt)"];
@@ -142,7 +142,7 @@ async fn allowed_patch_adds_moves_and_deletes() {
 async fn patch_with_second_header_changes_nothing() {
     let patch = "--- a/secrets/k\n+++ zzz\n+++ b/other\n@@ -1 +1 @@\n-CANARY-K\n+CANARY-K!\n";
     let hook = "--- /dev/null\n+++ b/x\n+++ b/.git/hooks/pre-commit\n@@ -0,0 +1 @@\n+touch PWN\n";
-    let fixture = Fixture::new(calling(vec![
+    let fixture = Fixture::new(script_with_calls(vec![
         ("apply_patch", json!({ "patch": patch })),
         ("apply_patch", json!({ "patch": hook })),
         ("read_file", json!({ "path": "other" })),
@@ -172,7 +172,7 @@ fn plant(fixture: &Fixture, name: &str, mark: &str) {
 /// An active virtual environment puts a directory of the workspace first in PATH.
 #[tokio::test(flavor = "multi_thread")]
 async fn does_not_run_git_or_bash_from_the_workspace() {
-    let fixture = Fixture::new(calling(vec![("bash", json!({ "command": "echo ran" }))])).await;
+    let fixture = Fixture::new(script_with_calls(vec![("bash", json!({ "command": "echo ran" }))])).await;
     git(&fixture, &["init", "-q"]);
     plant(&fixture, "git", "GIT-RAN");
     plant(&fixture, "bash", "BASH-RAN");
@@ -195,7 +195,7 @@ async fn does_not_run_git_or_bash_from_the_workspace() {
 #[tokio::test(flavor = "multi_thread")]
 async fn asks_about_programs_shadowed_by_the_workspace() {
     let commands = ["pip --version", "ls", "timeout 5 ls", "cat readme"];
-    let fixture = Fixture::new(calling(
+    let fixture = Fixture::new(script_with_calls(
         commands.iter().map(|command| ("bash", json!({ "command": command }))).collect(),
     ))
     .await;
@@ -234,7 +234,7 @@ fn bare(fixture: &Fixture, folder: &str) {
 /// Git treats a directory with HEAD, config, objects and refs as a repository, and obeys its configuration.
 #[tokio::test(flavor = "multi_thread")]
 async fn ignores_configuration_of_implicit_bare_repository() {
-    let fixture = Fixture::new(calling(vec![
+    let fixture = Fixture::new(script_with_calls(vec![
         ("bash", json!({ "command": "git status" })),
         ("bash", json!({ "command": "cd sub && git status" })),
     ]))
@@ -252,7 +252,7 @@ async fn ignores_configuration_of_implicit_bare_repository() {
 /// Trust covers included git configuration, attributes and submodules.
 #[tokio::test(flavor = "multi_thread")]
 async fn trust_ends_when_an_included_file_or_a_submodule_changes() {
-    let fixture = Fixture::new(calling(Vec::new())).await;
+    let fixture = Fixture::new(script_with_calls(Vec::new())).await;
     git(&fixture, &["init", "-q"]);
     git(&fixture, &["config", "include.path", "../settings/git config"]);
     for folder in ["settings", "lib", ".git/modules/lib", ".git/info"] {
@@ -293,7 +293,7 @@ fn is_trusted(said: &Value) -> bool {
 /// A nested repository is protected like the workspace's own.
 #[tokio::test(flavor = "multi_thread")]
 async fn sandboxed_command_cannot_write_nested_repository() {
-    let fixture = Fixture::new(calling(vec![
+    let fixture = Fixture::new(script_with_calls(vec![
         ("bash", json!({ "command": "python3 -c \"open('vendor/lib/written', 'w'); open('vendor/lib/.git/config', 'a').write('[evil]')\"" })),
         (
             "edit_file",
@@ -365,7 +365,7 @@ async fn personal_skill_is_readable_and_not_writable() {
 /// An edit must not keep the set-user-id bit.
 #[tokio::test(flavor = "multi_thread")]
 async fn edited_file_loses_set_user_id_bit() {
-    let fixture = Fixture::new(calling(vec![(
+    let fixture = Fixture::new(script_with_calls(vec![(
         "edit_file",
         json!({ "path": "tool", "old_string": "one", "new_string": "two" }),
     )]))

@@ -17,7 +17,7 @@ const PATCH: &str =
     "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n--- a/b.txt\n+++ b/b.txt\n@@ -1 +1 @@\n-one\n+two\n";
 
 /// A model that makes these tool calls in order, and then repeats every result in its answer.
-async fn calling(calls: Vec<(&'static str, Value)>) -> Fixture {
+async fn script_with_calls(calls: Vec<(&'static str, Value)>) -> Fixture {
     Fixture::new(Script::answer(move |request| {
         let messages = request.body["messages"].as_array().cloned().unwrap_or_default();
         let results: Vec<String> = messages
@@ -36,7 +36,7 @@ async fn calling(calls: Vec<(&'static str, Value)>) -> Fixture {
     .await
 }
 
-fn person(fixture: &Fixture, settings: &Value) {
+fn write_user_settings(fixture: &Fixture, settings: &Value) {
     std::fs::create_dir_all(fixture.path(".claude")).unwrap();
     std::fs::write(fixture.path(".claude/settings.json"), settings.to_string()).unwrap();
 }
@@ -56,10 +56,10 @@ async fn hook_on_any_writer_blocks_apply_patch() {
     for matcher in ["Edit|Write|MultiEdit", "Edit", "Write", "MultiEdit", "apply_patch", "^(Edit|Write)$"] {
         let calls =
             vec![("read_file", json!({ "path": "a.txt" })), ("apply_patch", json!({ "patch": PATCH }))];
-        let fixture = calling(calls).await;
+        let fixture = script_with_calls(calls).await;
         fixture.write("a.txt", "one\n");
         fixture.write("b.txt", "one\n");
-        person(&fixture, &hook("PreToolUse", matcher, "echo no writes >&2; exit 2"));
+        write_user_settings(&fixture, &hook("PreToolUse", matcher, "echo no writes >&2; exit 2"));
         let ran = fixture.run(&["run", "change it"]).expect(0);
         assert_eq!(std::fs::read_to_string(fixture.workspace().join("a.txt")).unwrap(), "one\n", "{matcher}");
         assert!(ran.stdout.contains("no writes"), "{matcher}: {ran:?}");
@@ -69,11 +69,11 @@ async fn hook_on_any_writer_blocks_apply_patch() {
 /// A hook runs once for each file of a patch, with Claude Code's input format.
 #[tokio::test(flavor = "multi_thread")]
 async fn hook_runs_for_each_file_of_a_patch_as_an_edit() {
-    let fixture = calling(vec![("apply_patch", json!({ "patch": PATCH }))]).await;
+    let fixture = script_with_calls(vec![("apply_patch", json!({ "patch": PATCH }))]).await;
     fixture.write("a.txt", "one\n");
     fixture.write("b.txt", "one\n");
     let reported = fixture.path("told");
-    person(
+    write_user_settings(
         &fixture,
         &hook("PreToolUse", "Edit|Write", &format!("cat >> {0}; echo >> {0}", reported.display())),
     );
@@ -95,8 +95,8 @@ async fn hook_runs_for_each_file_of_a_patch_as_an_edit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn hook_on_bash_blocks_text_for_a_running_command() {
     let calls = vec![("bash_input", json!({ "id": "bash_1", "text": "forbidden\n" }))];
-    let fixture = calling(calls).await;
-    person(
+    let fixture = script_with_calls(calls).await;
+    write_user_settings(
         &fixture,
         &hook(
             "PreToolUse",
@@ -112,7 +112,7 @@ async fn hook_on_bash_blocks_text_for_a_running_command() {
 #[tokio::test(flavor = "multi_thread")]
 async fn deny_edit_covers_apply_patch_and_reads_cover_the_map() {
     let calls = vec![("apply_patch", json!({ "patch": PATCH })), ("repo_map", json!({}))];
-    let fixture = calling(calls).await;
+    let fixture = script_with_calls(calls).await;
     fixture.write("a.txt", "one\n");
     fixture.write("b.txt", "one\n");
     let ran = fixture.run(&["run", "change it", "--deny", "Edit", "--deny", "Read"]).expect(0);
@@ -123,7 +123,7 @@ async fn deny_edit_covers_apply_patch_and_reads_cover_the_map() {
 /// A denial has a single prefix.
 #[tokio::test(flavor = "multi_thread")]
 async fn denial_has_one_prefix() {
-    let fixture = calling(vec![("bash", json!({ "command": "touch made" }))]).await;
+    let fixture = script_with_calls(vec![("bash", json!({ "command": "touch made" }))]).await;
     let ran = fixture.run(&["run", "make it", "--deny", "Bash(touch *)"]).expect(0);
     assert!(ran.stdout.starts_with("done: Denied: `touch made`: matches the deny rule"), "{ran:?}");
     assert_eq!(ran.stdout.matches("Denied").count(), 1, "{ran:?}");
@@ -142,7 +142,7 @@ async fn hook_whose_script_changed_does_not_run() {
         // In bypass mode and without a sandbox, only the hash protects.
         let write = format!("printf 'changed\\n' > {script}");
         let calls = vec![("bash", json!({ "command": write })), ("bash", json!({ "command": "echo after" }))];
-        let fixture = calling(calls).await;
+        let fixture = script_with_calls(calls).await;
         std::fs::create_dir_all(fixture.workspace().join("tools")).unwrap();
         let path = fixture
             .write(script, if script == "Makefile" { "check:\n\ttrue\n" } else { "#!/bin/sh\ntrue\n" });
@@ -175,7 +175,7 @@ async fn hook_script_is_protected_from_tools_and_commands() {
         // In a file, so that the permission check sees no name and the sandbox alone decides.
         ("bash", json!({ "command": "bash change.sh" })),
     ];
-    let fixture = calling(calls).await;
+    let fixture = script_with_calls(calls).await;
     std::fs::create_dir_all(fixture.workspace().join("tools")).unwrap();
     fixture.write("tools/h.sh", SCRIPT);
     fixture.write("tools/other.sh", SCRIPT);
@@ -199,7 +199,7 @@ async fn hook_script_is_protected_from_tools_and_commands() {
 #[tokio::test(flavor = "multi_thread")]
 async fn project_hook_cannot_write_outside_the_workspace() {
     for (setting, escapes) in [("true", false), ("false", true)] {
-        let fixture = calling(vec![("bash", json!({ "command": "true" }))]).await;
+        let fixture = script_with_calls(vec![("bash", json!({ "command": "true" }))]).await;
         let mark = fixture.path("ESCAPED");
         project(&fixture, &hook("PostToolUse", "", &format!("touch {}", mark.display())));
         fixture.write("lariat.toml", "[sandbox]\nhooks = false\n");
@@ -214,10 +214,10 @@ async fn project_hook_cannot_write_outside_the_workspace() {
 /// The user's own hook does not run files of an untrusted workspace.
 #[tokio::test(flavor = "multi_thread")]
 async fn personal_hook_does_not_run_a_script_of_an_untrusted_workspace() {
-    let fixture = calling(vec![("bash", json!({ "command": "echo ran" }))]).await;
+    let fixture = script_with_calls(vec![("bash", json!({ "command": "echo ran" }))]).await;
     std::fs::create_dir_all(fixture.workspace().join("tools")).unwrap();
     fixture.write("tools/h.sh", "#!/bin/sh\ntouch \"$CLAUDE_PROJECT_DIR\"/hooked\n");
-    person(&fixture, &hook("PreToolUse", "Bash", "sh \"$CLAUDE_PROJECT_DIR\"/tools/h.sh"));
+    write_user_settings(&fixture, &hook("PreToolUse", "Bash", "sh \"$CLAUDE_PROJECT_DIR\"/tools/h.sh"));
     let ran = fixture.run(&["run", "try it"]).expect(0);
     assert!(!fixture.workspace().join("hooked").exists());
     assert!(ran.stdout.contains("untrusted workspace"), "{ran:?}");

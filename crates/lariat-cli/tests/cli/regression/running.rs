@@ -11,23 +11,23 @@ use crate::fixture::{Fixture, last_result, signal, silence, text, wait, wait_for
 use crate::terminal::Terminal;
 
 /// The user messages of a request, in order.
-fn said(request: &Request) -> Vec<String> {
+fn user_texts(request: &Request) -> Vec<String> {
     let messages = request.body["messages"].as_array().cloned().unwrap_or_default();
     let of_people = messages.iter().filter(|message| message["role"] == "user");
     of_people.map(|message| text(&message["content"])).collect()
 }
 
-fn last_said(fixture: &Fixture) -> String {
-    said(fixture.requests().last().unwrap()).pop().unwrap()
+fn last_user_text(fixture: &Fixture) -> String {
+    user_texts(fixture.requests().last().unwrap()).pop().unwrap()
 }
 
 /// A model that runs a command once, and then prints its result.
 fn running(command: &'static str) -> Script {
-    calling("bash", json!({ "command": command }))
+    script_with_calls("bash", json!({ "command": command }))
 }
 
 /// A model that makes one tool call, and then prints its result.
-fn calling(tool: &'static str, arguments: serde_json::Value) -> Script {
+fn script_with_calls(tool: &'static str, arguments: serde_json::Value) -> Script {
     Script::answer(move |request| match last_result(&request.body) {
         None => Turn::new().call("toolu_1", tool, &arguments).into(),
         Some((_, result, is_error)) => Turn::new().text(format!("{is_error}: {result}")).into(),
@@ -56,7 +56,7 @@ async fn typed_line_steers_the_run_and_never_reaches_the_shell() {
     terminal.types(&["", "Enter", "echo over", "Enter"]);
     terminal.shows_times("over", 2);
     assert!(!has(&fixture, "PWN") && !has(&fixture, "PWN2"));
-    assert!(said(fixture.requests().last().unwrap()).iter().any(|words| words.contains("touch PWN")));
+    assert!(user_texts(fixture.requests().last().unwrap()).iter().any(|words| words.contains("touch PWN")));
 }
 
 /// The process whose arguments contain a marker.
@@ -124,17 +124,17 @@ async fn piped_data_is_sent_with_the_prompt() {
     let fixture = Fixture::new(Script::answer(|_| Turn::new().text("Done.").into())).await;
     fixture.run_with(&["run", "explain this"], "ERROR 7\n").expect(0);
     assert!(
-        last_said(&fixture).contains("explain this\n\n<stdin>\nERROR 7\n</stdin>"),
+        last_user_text(&fixture).contains("explain this\n\n<stdin>\nERROR 7\n</stdin>"),
         "{}",
-        last_said(&fixture)
+        last_user_text(&fixture)
     );
     let long = format!("first\n{}last\n", "x\n".repeat(400_000));
     let ran = fixture.run_with(&["run", "explain this"], long).expect(0);
-    let sent = last_said(&fixture);
+    let sent = last_user_text(&fixture);
     assert!(sent.contains("<stdin>\nfirst") && sent.contains("last\n</stdin>") && sent.len() < 300_000);
     assert!(ran.stderr.contains("the piped data is too long"), "{}", ran.stderr);
     fixture.run_with(&["run", "nothing piped"], "").expect(0);
-    assert!(!last_said(&fixture).contains("stdin"));
+    assert!(!last_user_text(&fixture).contains("stdin"));
 }
 
 /// `echo prompt | lariat run` uses the input as the prompt.
@@ -142,7 +142,9 @@ async fn piped_data_is_sent_with_the_prompt() {
 async fn standard_input_is_the_prompt_if_none_is_given() {
     let fixture = Fixture::new(Script::answer(|_| Turn::new().text("Done.").into())).await;
     fixture.run_with(&["run"], "count the files\n").expect(0);
-    assert!(last_said(&fixture).contains("count the files") && !last_said(&fixture).contains("<stdin>"));
+    assert!(
+        last_user_text(&fixture).contains("count the files") && !last_user_text(&fixture).contains("<stdin>")
+    );
 }
 
 /// `cat p.md | lariat run -` on a terminal can still ask.
@@ -253,7 +255,11 @@ async fn continues_without_prompt_after_success() {
     let fixture = Fixture::new(first(|_| Turn::new().text("Done.").into())).await;
     fixture.run(&["run", "begin"]).expect(0);
     assert_continues(&fixture);
-    assert!(last_said(&fixture).contains("Continue where you left off."), "{}", last_said(&fixture));
+    assert!(
+        last_user_text(&fixture).contains("Continue where you left off."),
+        "{}",
+        last_user_text(&fixture)
+    );
 }
 
 /// The same after a provider failure.
@@ -262,7 +268,7 @@ async fn continues_without_prompt_after_provider_failure() {
     let fixture = Fixture::new(first(|request| Answer::error(request.wire, 401, "no"))).await;
     fixture.run(&["run", "begin"]).expect(4);
     assert_continues(&fixture);
-    let said = said(&fixture.requests()[1]);
+    let said = user_texts(&fixture.requests()[1]);
     assert!(said.len() == 1 && said[0].contains("begin"), "the original prompt is answered: {said:?}");
 }
 
@@ -325,7 +331,7 @@ async fn interrupted_command_is_a_failure() {
 }
 
 /// A reply that starts and never ends.
-fn begun(words: &str) -> Answer {
+fn partial_reply(words: &str) -> Answer {
     let start = r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"scripted","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}}"#;
     let block = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
     let delta = json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": words } });
@@ -343,7 +349,7 @@ fn begun(words: &str) -> Answer {
 /// Text appears before its paragraph is complete.
 #[tokio::test(flavor = "multi_thread")]
 async fn shows_words_before_their_paragraph_ends() {
-    let fixture = Fixture::new(Script::answer(|_| begun("Half of a **para"))).await;
+    let fixture = Fixture::new(Script::answer(|_| partial_reply("Half of a **para"))).await;
     let terminal = Terminal::start(&fixture, &["run", "speak"]);
     terminal.shows("Half of a **para");
     terminal.types(&["C-c"]);
@@ -354,7 +360,7 @@ async fn shows_words_before_their_paragraph_ends() {
 /// In a pipe, a long answer is streamed.
 #[tokio::test(flavor = "multi_thread")]
 async fn streams_long_answer_to_a_pipe() {
-    let fixture = Fixture::new(Script::answer(|_| begun("A first paragraph.\n\nAnd a second"))).await;
+    let fixture = Fixture::new(Script::answer(|_| partial_reply("A first paragraph.\n\nAnd a second"))).await;
     let mut child = fixture.spawn(&["run", "speak"]);
     let mut got = [0; 32];
     child.stdout.as_mut().unwrap().read_exact(&mut got).unwrap();
@@ -394,7 +400,8 @@ async fn shows_output_of_running_command() {
 /// Background commands that end with the run are named.
 #[tokio::test(flavor = "multi_thread")]
 async fn names_background_commands_that_it_stops() {
-    let fixture = Fixture::new(calling("bash", json!({ "command": "sleep 100", "background": true }))).await;
+    let fixture =
+        Fixture::new(script_with_calls("bash", json!({ "command": "sleep 100", "background": true }))).await;
     let ran = fixture.run(&["run", "serve"]).expect(0);
     assert!(ran.stderr.contains("stopped the background command `sleep 100`"), "{}", ran.stderr);
 }
@@ -421,7 +428,7 @@ async fn notes_that_a_session_moves_to_another_directory() {
 #[tokio::test(flavor = "multi_thread")]
 async fn shows_command_as_text_and_one_key_answers() {
     let arguments = json!({ "command": "touch made", "description": "Make the file" });
-    let fixture = Fixture::new(calling("bash", arguments)).await;
+    let fixture = Fixture::new(script_with_calls("bash", arguments)).await;
     let terminal = Terminal::start(&fixture, &["run", "make it", "--mode", "default"]);
     terminal.shows("y/s/a/n/e>");
     let screen = terminal.screen();
@@ -497,7 +504,8 @@ async fn dialog_suggests_trust_where_it_would_help() {
 async fn key_shows_full_diff() {
     let content: String = (1..=60).map(|number| format!("line {number}\n")).collect();
     let fixture =
-        Fixture::new(calling("write_file", json!({ "path": "long.txt", "content": content }))).await;
+        Fixture::new(script_with_calls("write_file", json!({ "path": "long.txt", "content": content })))
+            .await;
     let terminal = Terminal::start(&fixture, &["run", "write it", "--mode", "default"]);
     terminal.shows("[d] show the full diff");
     terminal.shows("e/d>");

@@ -9,11 +9,11 @@ use lariat_host::process::{Environment, Exit, Input, Launch, Output, Size, Super
 use lariat_proofs::server::{Script, Turn};
 use serde_json::{Value, json};
 
-use crate::asking::shows;
 use crate::fixture::{Fixture, last_result, silence, wait_for};
+use crate::terminal_prompts::shows;
 
 /// A model that calls `bash` once and repeats its result.
-async fn calling(arguments: Value) -> Fixture {
+async fn script_with_calls(arguments: Value) -> Fixture {
     Fixture::new(Script::answer(move |request| match last_result(&request.body) {
         None => Turn::new().call("toolu_1", "bash", &arguments).into(),
         Some((_, said, _)) => Turn::new().text(format!("It says: {said}")).into(),
@@ -23,7 +23,7 @@ async fn calling(arguments: Value) -> Fixture {
 
 /// A model that runs one command and repeats its output.
 async fn running(command: &str) -> Fixture {
-    calling(json!({ "command": command })).await
+    script_with_calls(json!({ "command": command })).await
 }
 
 /// The program with the sandbox enabled.
@@ -33,7 +33,7 @@ fn confined(fixture: &Fixture, mode: &str) -> Command {
     command
 }
 
-fn said(mut command: Command) -> String {
+fn run_output(mut command: Command) -> String {
     let output = command.output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     format!("{}\n--- stderr\n{errors}", String::from_utf8_lossy(&output.stdout))
@@ -65,7 +65,7 @@ async fn commands_have_a_private_tmp_until_the_session_is_deleted() {
     let fixture = Fixture::beneath(Path::new("/var/tmp"), script).await;
     let foreign = std::env::temp_dir().join(format!("lariat-foreign-{}", std::process::id()));
     std::fs::write(&foreign, "x").unwrap();
-    let shown = said(confined(&fixture, "auto"));
+    let shown = run_output(confined(&fixture, "auto"));
     std::fs::remove_file(&foreign).unwrap();
     assert!(shown.contains("kept") && shown.contains("tmp.") && shown.contains("TMPDIR=/tmp"), "{shown}");
     assert!(!shown.contains("lariat-foreign"), "{shown}");
@@ -102,7 +102,7 @@ rm -rf g; mkdir g; echo g > g/g; rm -rf g; mkdir g; echo g > g/h; cat g/h d e; s
     let fixture = running("bash ways.sh").await;
     fixture.write("ways.sh", ways);
     std::fs::create_dir(fixture.workspace().join("g")).unwrap();
-    let shown = said(confined(&fixture, "auto"));
+    let shown = run_output(confined(&fixture, "auto"));
     assert_eq!(names(&fixture.workspace()), ["a", "c", "d", "e", "g", "new", "ways.sh", "x"], "{shown}");
     assert!(shown.contains("g\nb\nb\n750\n"), "{shown}");
     assert!(shown.contains("the sandbox protects"), "{shown}");
@@ -138,7 +138,7 @@ print("tried", made > 0)
 "#;
     let fixture = running("python3 swap.py").await;
     fixture.write("swap.py", script);
-    let shown = said(confined(&fixture, "auto"));
+    let shown = run_output(confined(&fixture, "auto"));
     assert!(shown.contains("tried True") && !shown.contains("ESCAPED"), "{shown}");
     assert!(!fixture.workspace().join(".git").exists());
 }
@@ -214,7 +214,7 @@ async fn approved_commit_succeeds_and_keeps_hooks_and_configuration() {
 async fn blocked_commit_names_needed_access_and_does_not_get_it_unasked() {
     let fixture = running("git commit -q --allow-empty -m first").await;
     repository(&fixture);
-    let shown = said(confined(&fixture, "auto"));
+    let shown = run_output(confined(&fixture, "auto"));
     assert!(shown.contains(r#"`needs`: ["git"]"#), "{shown}");
     let events = fixture.journal().await;
     let blocked = events.iter().find_map(|event| match &event.event {
@@ -227,10 +227,11 @@ async fn blocked_commit_names_needed_access_and_does_not_get_it_unasked() {
     assert!(blocked.iter().any(|blocked| blocked.opening == Some(SandboxOpening::Git)), "{blocked:?}");
     for needs in [json!(["git"]), json!(["outside"]), json!(["everything"])] {
         let fixture =
-            calling(json!({ "command": "git commit -q --allow-empty -m first", "needs": needs })).await;
+            script_with_calls(json!({ "command": "git commit -q --allow-empty -m first", "needs": needs }))
+                .await;
         repository(&fixture);
         for mode in ["auto", "dont-ask"] {
-            let shown = said(confined(&fixture, mode));
+            let shown = run_output(confined(&fixture, mode));
             assert_eq!(history(&fixture), "", "{mode}, {needs}: {shown}");
         }
     }
@@ -263,7 +264,7 @@ look()
     fixture.write("open.txt", "can be read\n");
     let mut command = confined(&fixture, "auto");
     command.args(["--deny", "Read(./.env)", "--deny", "Read(./secrets/**)"]);
-    let shown = said(command);
+    let shown = run_output(command);
     assert!(shown.contains("can be read") && !shown.contains("CANARY"), "{shown}");
     // The printed script contains the word once.
     assert_eq!(shown.matches("MOVED").count(), shown.matches("print(\"MOVED\", old)").count(), "{shown}");
@@ -276,10 +277,10 @@ async fn auto_mode_asks_if_network_is_enabled() {
     let fixture = running("python3 -c 'open(\"ran\", \"w\")'").await;
     let mut command = confined(&fixture, "auto");
     command.env("LARIAT_SANDBOX__NETWORK", "true");
-    let asked = said(command);
+    let asked = run_output(command);
     assert!(!fixture.workspace().join("ran").exists(), "{asked}");
     let fixture = running("python3 -c 'open(\"ran\", \"w\")'").await;
-    let shown = said(confined(&fixture, "auto"));
+    let shown = run_output(confined(&fixture, "auto"));
     assert!(fixture.workspace().join("ran").exists(), "{shown}");
 }
 
@@ -296,7 +297,7 @@ async fn home_as_workspace_protects_startup_files_and_own_state() {
     std::fs::write(home.join("set.sh"), script).unwrap();
     let mut command = confined(&fixture, "auto");
     command.current_dir(&home).env("LARIAT_UNDO__ENABLED", "false");
-    let shown = said(command);
+    let shown = run_output(command);
     for path in paths.split(' ') {
         let text = std::fs::read_to_string(home.join(path)).unwrap_or_default();
         assert!(!text.contains("PWN"), "{path}: {shown}");
@@ -339,7 +340,7 @@ async fn keys_histories_and_our_own_sessions_are_hidden() {
         std::fs::write(path, "CANARY\n").unwrap();
     }
     std::fs::write(fixture.path("open.txt"), "can be read\n").unwrap();
-    let shown = said(confined(&fixture, "auto"));
+    let shown = run_output(confined(&fixture, "auto"));
     assert!(shown.contains("can be read"), "{shown}");
     assert!(!shown.contains("CANARY") && !shown.contains("SQLite format"), "{shown}");
 }
@@ -367,7 +368,7 @@ async fn tools_and_commands_write_to_additional_directory() {
     std::fs::write(fixture.path(".claude/settings.json"), settings.to_string()).unwrap();
     let mut command = fixture.command(&["run", "--mode", "auto"]);
     command.arg(format!("PATH={}/tool", more.display())).env("LARIAT_SANDBOX__ENABLED", "true");
-    let shown = said(command);
+    let shown = run_output(command);
     assert_eq!(names(&more), ["command", "tool"], "{shown}");
 }
 
@@ -386,7 +387,7 @@ async fn limits_memory_and_blocks_set_user_id() {
     .await;
     let mut command = confined(&fixture, "auto");
     command.env("LARIAT_SANDBOX__MEMORY", "256");
-    let shown = said(command);
+    let shown = run_output(command);
     assert!(!shown.contains("took it") && shown.contains("MemoryError"), "{shown}");
     use std::os::unix::fs::PermissionsExt as _;
     for entry in fixture.workspace().read_dir().unwrap() {
@@ -404,7 +405,7 @@ async fn commands_run_in_read_only_directory() {
     let mut command = confined(&fixture, "auto");
     // A kernel directory, in which even root cannot create a file.
     command.current_dir("/sys/kernel");
-    let shown = said(command);
+    let shown = run_output(command);
     assert!(!shown.contains("could not start") && !shown.contains("was not run"), "{shown}");
     assert!(shown.contains("mm") && shown.contains("b: "), "{shown}");
 }

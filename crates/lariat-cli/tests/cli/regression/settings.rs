@@ -18,12 +18,12 @@ mod restricting;
 use restricting::{InputKind, RESTRICTING, RestrictingInput};
 
 /// A model that always answers with a word.
-fn talking() -> Script {
+fn text_script() -> Script {
     Script::answer(|_| Answer::Turn(Turn::new().text("done")))
 }
 
 /// A model that calls a tool once, then answers.
-fn calling(tool: &'static str, arguments: serde_json::Value) -> Script {
+fn script_with_calls(tool: &'static str, arguments: serde_json::Value) -> Script {
     Script::answer(move |request| {
         let is_first = !request.body.to_string().contains("tool_result");
         Answer::Turn(if is_first {
@@ -46,14 +46,14 @@ fn git(folder: &Path, args: &[&str]) {
 }
 
 /// All requests to the model.
-fn sent(fixture: &Fixture) -> String {
+fn sent_text(fixture: &Fixture) -> String {
     fixture.requests().iter().map(|request| request.body.to_string()).collect()
 }
 
 /// Started below an untrusted repository in the user's home, its root must not instruct the model or import secrets.
 #[tokio::test(flavor = "multi_thread")]
 async fn instructions_above_the_directory_need_trust_and_import_nothing_from_outside() {
-    let fixture = Fixture::new(talking()).await;
+    let fixture = Fixture::new(text_script()).await;
     let (repo, sub) = (fixture.path("repo"), fixture.path("repo/a/sub"));
     git(&repo, &["init", "-q"]);
     std::fs::create_dir_all(&sub).unwrap();
@@ -62,7 +62,7 @@ async fn instructions_above_the_directory_need_trust_and_import_nothing_from_out
     write(&fixture.path(".aws/credentials"), "CANARY-AWS\n");
     let sub = sub.display().to_string();
     let ran = fixture.run(&["run", "-C", &sub, "hello"]).expect(0);
-    assert!(!sent(&fixture).contains("EVIL-INSTRUCTION") && !sent(&fixture).contains("CANARY-AWS"));
+    assert!(!sent_text(&fixture).contains("EVIL-INSTRUCTION") && !sent_text(&fixture).contains("CANARY-AWS"));
     assert!(
         ran.stderr.contains("instructions (CLAUDE.md") && ran.stderr.contains("lariat trust"),
         "{}",
@@ -71,11 +71,11 @@ async fn instructions_above_the_directory_need_trust_and_import_nothing_from_out
     fixture.run(&["trust", "--yes", &sub]).expect(0);
     let ran = fixture.run(&["run", "-C", &sub, "hello"]).expect(0);
     assert!(
-        sent(&fixture).contains("EVIL-INSTRUCTION") && sent(&fixture).contains("INSIDE"),
+        sent_text(&fixture).contains("EVIL-INSTRUCTION") && sent_text(&fixture).contains("INSIDE"),
         "{}",
         ran.stderr
     );
-    assert!(!sent(&fixture).contains("CANARY-AWS"));
+    assert!(!sent_text(&fixture).contains("CANARY-AWS"));
     assert!(!ran.stderr.contains("not trusted"), "{}", ran.stderr);
     // The same trust applies at the root.
     let ran = fixture.run(&["run", "-C", &repo.display().to_string(), "hello"]).expect(0);
@@ -85,7 +85,7 @@ async fn instructions_above_the_directory_need_trust_and_import_nothing_from_out
 /// `--tools ""` and a deny rule in `--settings` must restrict the run, not only cause a warning.
 #[tokio::test(flavor = "multi_thread")]
 async fn claude_code_tools_and_settings_flags_restrict_the_run() {
-    let touch = || calling("bash", json!({ "command": "touch PWN" }));
+    let touch = || script_with_calls("bash", json!({ "command": "touch PWN" }));
     let bypass = ["--permission-mode", "bypassPermissions"];
     let deny = r#"{"permissions":{"deny":["Bash"]}}"#;
     let control = Fixture::new(touch()).await;
@@ -108,7 +108,7 @@ async fn claude_code_tools_and_settings_flags_restrict_the_run() {
 }
 
 /// One way to pass an invalid input: arguments, variables, or a file with its text.
-struct Broken {
+struct BrokenInput {
     args: Vec<String>,
     variables: Vec<(String, String)>,
     file: Option<(String, String)>,
@@ -116,15 +116,15 @@ struct Broken {
     named: String,
 }
 
-fn broken(args: &[&str], named: &str) -> Broken {
+fn broken(args: &[&str], named: &str) -> BrokenInput {
     let args = args.iter().map(|&word| word.to_owned()).collect();
-    Broken { args, variables: Vec::new(), file: None, named: named.to_owned() }
+    BrokenInput { args, variables: Vec::new(), file: None, named: named.to_owned() }
 }
 
-fn in_file(file: &str, text: String, trusting: bool) -> Broken {
+fn in_file(file: &str, text: String, trusting: bool) -> BrokenInput {
     let args: &[&str] = if trusting { &["run", "--trust", "hello"] } else { &["run", "hello"] };
     let named = file.rsplit('/').next().unwrap_or(file);
-    Broken { file: Some((file.to_owned(), text)), ..broken(args, named) }
+    BrokenInput { file: Some((file.to_owned(), text)), ..broken(args, named) }
 }
 
 /// Settings that only the user may set; a project's values are ignored.
@@ -138,7 +138,7 @@ fn toml(json: &str) -> String {
     json.replace("\": ", "\" = ")
 }
 
-fn ways(one: &RestrictingInput) -> Vec<Broken> {
+fn ways(one: &RestrictingInput) -> Vec<BrokenInput> {
     let (name, value) = (one.name, one.broken);
     let mut ways = Vec::new();
     match one.kind {
@@ -203,7 +203,7 @@ fn ways(one: &RestrictingInput) -> Vec<Broken> {
 /// An invalid value of any restricting input, in any place, stops the run.
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_restriction_stops_the_run_and_names_its_place() {
-    let fixture = Fixture::new(talking()).await;
+    let fixture = Fixture::new(text_script()).await;
     let settings = std::fs::read_to_string(fixture.path("config/lariat/config.toml")).unwrap();
     // Without the tables that invalid settings belong to.
     let settings = settings.replace("mode = \"bypass\"\n[sandbox]\nenabled = false\n", "");
@@ -262,7 +262,7 @@ async fn invalid_restriction_stops_the_run_and_names_its_place() {
 #[tokio::test(flavor = "multi_thread")]
 async fn variable_that_is_not_utf8_or_conflicts_stops_the_run() {
     use std::os::unix::ffi::OsStrExt as _;
-    let fixture = Fixture::new(talking()).await;
+    let fixture = Fixture::new(text_script()).await;
     let odd = std::ffi::OsStr::from_bytes(b"5\xff");
     let output = fixture.command(&["run", "hello"]).env("LARIAT_LIMITS__TURNS", odd).output().unwrap();
     assert_eq!(output.status.code(), Some(3));
@@ -284,7 +284,7 @@ fn doctor_names_invalid_rule() {
 /// A run always says what it ignores of an untrusted project.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_run_names_ignored_configuration_of_untrusted_project() {
-    let fixture = Fixture::new(talking()).await;
+    let fixture = Fixture::new(text_script()).await;
     fixture.write("CLAUDE.md", "Use tabs.\n");
     write(
         &fixture.workspace().join(".claude/settings.json"),
@@ -298,11 +298,11 @@ async fn every_run_names_ignored_configuration_of_untrusted_project() {
     }
     fixture.run(&["trust", "--yes"]).expect(0);
     assert!(!fixture.run(&["run", "hello"]).expect(0).stderr.contains("trust"));
-    assert!(sent(&fixture).contains("Use tabs."));
+    assert!(sent_text(&fixture).contains("Use tabs."));
     fixture.write("CLAUDE.md", "Use spaces.\n");
     let ran = fixture.run(&["run", "hello"]).expect(0);
     assert!(ran.stderr.contains("changed since you trusted it (CLAUDE.md)"), "{}", ran.stderr);
-    assert!(!sent(&fixture).contains("Use spaces."));
+    assert!(!sent_text(&fixture).contains("Use spaces."));
     let shown = fixture.run(&["trust"]);
     assert!(shown.stdout.contains("-Use tabs.") && shown.stdout.contains("+Use spaces."), "{}", shown.stdout);
     assert!(shown.stdout.contains("instructions"), "{}", shown.stdout);
@@ -311,7 +311,7 @@ async fn every_run_names_ignored_configuration_of_untrusted_project() {
 /// Trust survives `git config core.editor vim`, a comment, and `lariat init`.
 #[tokio::test(flavor = "multi_thread")]
 async fn trust_lapses_only_for_changes_that_run_or_instruct() {
-    let fixture = Fixture::new(talking()).await;
+    let fixture = Fixture::new(text_script()).await;
     git(&fixture.workspace(), &["init", "-q"]);
     fixture.write("Makefile", "test:\n\ttrue\n");
     fixture.run(&["trust", "--yes"]).expect(0);
@@ -342,7 +342,7 @@ async fn trust_lapses_only_for_changes_that_run_or_instruct() {
 /// On a terminal, the program asks once.
 #[tokio::test(flavor = "multi_thread")]
 async fn asks_once_at_a_terminal_whether_to_trust() {
-    let fixture = Fixture::new(talking()).await;
+    let fixture = Fixture::new(text_script()).await;
     fixture.write("CLAUDE.md", "Use tabs.\n");
     let terminal = Terminal::start(&fixture, &["run", "hello"]);
     terminal.shows("Trust this project?");
@@ -351,7 +351,7 @@ async fn asks_once_at_a_terminal_whether_to_trust() {
     terminal.types(&["n", "Enter"]);
     terminal.shows("ended: 0");
     drop(terminal);
-    assert!(!sent(&fixture).contains("Use tabs."));
+    assert!(!sent_text(&fixture).contains("Use tabs."));
     let terminal = Terminal::start(&fixture, &["run", "hello"]);
     terminal.shows("ended: 0");
     let screen = terminal.screen();
@@ -362,7 +362,7 @@ async fn asks_once_at_a_terminal_whether_to_trust() {
     terminal.shows("Trust this project?");
     terminal.types(&["t", "Enter"]);
     terminal.shows("ended: 0");
-    assert!(sent(&fixture).contains("Use two spaces."));
+    assert!(sent_text(&fixture).contains("Use two spaces."));
 }
 
 /// Files and directories below a directory that other users can access.
@@ -384,7 +384,8 @@ fn open_to_others(folder: &Path) -> Vec<String> {
 /// The state directory and the journal are private after every command.
 #[tokio::test(flavor = "multi_thread")]
 async fn state_is_private_whichever_command_runs_first() {
-    let fixture = Fixture::new(calling("write_file", json!({ "path": "a.txt", "content": "a" }))).await;
+    let fixture =
+        Fixture::new(script_with_calls("write_file", json!({ "path": "a.txt", "content": "a" }))).await;
     let run = |args: &[&str]| {
         let command = fixture.command(args);
         // The shell sets the mask, so that this process keeps its own.
@@ -424,14 +425,14 @@ async fn state_is_private_whichever_command_runs_first() {
 /// A trust record that others can write is ignored.
 #[tokio::test(flavor = "multi_thread")]
 async fn ignores_trust_record_that_others_can_write() {
-    let fixture = Fixture::new(talking()).await;
+    let fixture = Fixture::new(text_script()).await;
     fixture.write("CLAUDE.md", "Use tabs.\n");
     fixture.run(&["trust", "--yes"]).expect(0);
     let book = fixture.path("state/lariat/trust.json");
     std::fs::set_permissions(&book, std::fs::Permissions::from_mode(0o666)).unwrap();
     let ran = fixture.run(&["run", "hello"]).expect(0);
     assert!(ran.stderr.contains("other users can write"), "{}", ran.stderr);
-    assert!(!sent(&fixture).contains("Use tabs."));
+    assert!(!sent_text(&fixture).contains("Use tabs."));
 }
 
 /// A trusted project must not replace the user's limits.

@@ -137,7 +137,7 @@ pub(super) fn extended_unasked() -> Scenario {
 
 fn in_pool(used: u64) -> Admission {
     let standing = BudgetStatus::new(BudgetScope::Pool, LimitKind::Tokens, used, 1_000);
-    Admission { standings: vec![standing], refused: (used >= 1_000).then_some(standing) }
+    Admission { statuses: vec![standing], refused: (used >= 1_000).then_some(standing) }
 }
 
 pub(super) fn shared_budget() -> Scenario {
@@ -248,7 +248,7 @@ fn filter_rejects() -> Scenario {
 
 /// Hooks block the end twice.
 pub(super) fn stop_blocked() -> Scenario {
-    let answers = ["the tests fail", "the docs are missing"].map(HookAnswer::blocks);
+    let answers = ["the tests fail", "the docs are missing"].map(HookAnswer::block);
     text_reply()
         .reply(calls(&["a"]))
         .reply(text("fixed"))
@@ -257,11 +257,11 @@ pub(super) fn stop_blocked() -> Scenario {
 
 pub(super) fn stop_blocked_for_ever() -> Scenario {
     text_reply()
-        .with_session_hooks(LifecycleEventKind::Stop, (0..20).map(|_| HookAnswer::blocks("never enough")))
+        .with_session_hooks(LifecycleEventKind::Stop, (0..20).map(|_| HookAnswer::block("never enough")))
 }
 
 pub(super) fn halted_at_its_end() -> Scenario {
-    text_reply().with_session_hooks(LifecycleEventKind::Stop, [HookAnswer::stops("enough")])
+    text_reply().with_session_hooks(LifecycleEventKind::Stop, [HookAnswer::stop("enough")])
 }
 
 pub(super) fn halted() -> Scenario {
@@ -269,7 +269,7 @@ pub(super) fn halted() -> Scenario {
 }
 
 pub(super) fn hook_after_compaction() -> Scenario {
-    overflowed().with_session_hooks(LifecycleEventKind::PostCompact, [HookAnswer::tells("use tabs")])
+    overflowed().with_session_hooks(LifecycleEventKind::PostCompact, [HookAnswer::add_context("use tabs")])
 }
 
 pub(super) fn notes_sent() -> Scenario {

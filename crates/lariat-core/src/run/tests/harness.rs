@@ -65,7 +65,7 @@ impl Harness {
         let config = Arc::new(scenario.config);
         let mut run = Run::new(Arc::clone(&config), scenario.start, 1, scenario.transcript, scenario.prompts)
             .expect("a valid start");
-        scenario.carried.into_iter().for_each(|(queue, message)| run.carry_over(queue, message));
+        scenario.carried.into_iter().for_each(|(queue, message)| run.queue_earlier_message(queue, message));
         let mut harness = Self::around(run, config, scenario.journal, scenario.script);
         harness.pending.push_back(Input::Begin);
         harness
@@ -87,7 +87,7 @@ impl Harness {
         now: u64,
     ) -> Self {
         let (loop_id, tail) = (LoopId::from(LOOP), &journal[at..]);
-        let fold = SessionFold::after(snapshot).then(tail);
+        let fold = SessionFold::from_snapshot(snapshot).then(tail);
         assert!(!fold.lacks_history());
         let recovered = Run::recover_from(Arc::clone(config), &fold, Some(snapshot), tail, &loop_id);
         Self::resumed(recovered.expect("an open loop"), config, journal, now)

@@ -11,14 +11,18 @@ use crate::message::Message;
 
 /// Plays a scenario and injects an action after its n-th input, for every n. `check` receives the state
 /// before and the finished harness.
-fn at_every_point(scenario: fn() -> Scenario, say: TestAction, mut check: impl FnMut(Before, Harness)) {
+fn at_every_point(
+    scenario: fn() -> Scenario,
+    say: TestAction,
+    mut check: impl FnMut(JournalBefore, Harness),
+) {
     let inputs = scenario().play().inputs;
     for n in 0..=inputs {
         let mut harness = scenario().begin();
         (0..n).for_each(|_| {
             harness.step();
         });
-        let before = Before {
+        let before = JournalBefore {
             n,
             outcome: harness.ending.as_ref().map(|ending| ending.outcome.clone()),
             limit: limit_reached(&harness),
@@ -31,7 +35,7 @@ fn at_every_point(scenario: fn() -> Scenario, say: TestAction, mut check: impl F
     }
 }
 
-struct Before {
+struct JournalBefore {
     n: usize,
     outcome: Option<RunOutcome>,
     limit: Option<(LimitKind, BudgetScope)>,

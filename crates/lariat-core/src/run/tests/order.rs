@@ -219,7 +219,7 @@ fn loop_without_a_message_to_answer_does_not_start() {
         let scenario = Scenario::new("unused");
         Run::new(scenario.config.into(), scenario.start, 0, transcript, prompts).map(|_| ()).unwrap_err()
     };
-    let ends_in_reply = Transcript::repaired([old_prompt(1, "hi"), old_reply(2, "hello")]).0;
+    let ends_in_reply = Transcript::repair([old_prompt(1, "hi"), old_reply(2, "hello")]).0;
     let prompt = |content: Vec<Content>| Message::User(UserMessage::new(content)).into();
     let extension = || ExtensionMessage::new("ui", serde_json::json!(1)).into();
     let empty = StartError::NotSendable(NotSendable::Empty);

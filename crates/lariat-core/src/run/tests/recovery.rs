@@ -18,7 +18,7 @@ use crate::run::SessionSnapshot;
 const LATER: u64 = BEGIN + 1_000_000_000;
 
 /// What a truncated journal says about the loop.
-struct Left {
+struct RemainingState {
     started: bool,
     ended: bool,
     aborted: bool,
@@ -31,8 +31,8 @@ struct Left {
     asking: Vec<(ToolCallId, crate::id::RequestId)>,
 }
 
-fn left(journal: &[Event]) -> Left {
-    let mut left = Left {
+fn left(journal: &[Event]) -> RemainingState {
+    let mut left = RemainingState {
         started: false,
         ended: false,
         aborted: false,

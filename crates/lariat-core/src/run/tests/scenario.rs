@@ -139,7 +139,7 @@ impl Scenario {
     /// Sets the conversation before the loop.
     pub(super) fn after(mut self, messages: Vec<SharedMessage>) -> Self {
         self.start.base = messages.last().map(|message| message.id());
-        self.transcript = Transcript::repaired(messages.iter().cloned()).0;
+        self.transcript = Transcript::repair(messages.iter().cloned()).0;
         self.journaled(None, AgentEvent::MessagesImported { base: None, messages })
     }
 
@@ -366,8 +366,9 @@ impl Compactor {
                 vec![CompactionEdit::Drop { first: nobody, last: nobody }]
             }
             Self::Words => {
-                let person =
-                    |message: &&SharedMessage| message.as_user().is_some_and(|user| user.origin.is_person());
+                let person = |message: &&SharedMessage| {
+                    message.as_user().is_some_and(|user| user.origin.is_from_user())
+                };
                 window.iter().filter(person).take(1).map(drop).collect()
             }
             Self::Nothing => Vec::new(),

@@ -53,7 +53,7 @@ fn denies_paths_outside_the_workspace() {
     ] {
         let error = fixture.read(path).unwrap_err();
         assert!(matches!(error, FileError::Outside { .. }), "{path}: {error:?}");
-        let error = fixture.workspace.write(path, b"changed", &Expected::Any).unwrap_err();
+        let error = fixture.workspace.write(path, b"changed", &WriteCondition::Any).unwrap_err();
         assert!(matches!(error, FileError::Outside { .. }), "{path}: {error:?}");
     }
     assert_eq!(fs::read_to_string(fixture.base.join("out/canary")).unwrap(), "outside");
@@ -80,9 +80,9 @@ fn follows_a_link_to_another_root() {
     symlink(fixture.base.join("out"), fixture.at("more")).unwrap();
     let workspace = fixture.workspace.clone().with_root(fixture.base.join("out"), Access::ReadOnly).unwrap();
     assert_eq!(workspace.read("more/canary", 100).unwrap().bytes, b"outside");
-    let error = workspace.write("more/canary", b"x", &Expected::Any).unwrap_err();
+    let error = workspace.write("more/canary", b"x", &WriteCondition::Any).unwrap_err();
     assert_eq!(error, FileError::ReadOnly("more/canary".into()));
-    let error = workspace.write("more/new/file", b"x", &Expected::Absent).unwrap_err();
+    let error = workspace.write("more/new/file", b"x", &WriteCondition::Absent).unwrap_err();
     assert_eq!(error, FileError::ReadOnly("more/new/file".into()));
     assert!(!fixture.base.join("out/new").exists());
 }
@@ -93,10 +93,10 @@ fn read_only_root_inside_a_writable_one_stays_read_only() {
     fixture.put("vendor/deep/a", "kept");
     let workspace = fixture.workspace.clone().with_root(fixture.at("vendor"), Access::ReadOnly).unwrap();
     for path in ["vendor/deep/a", "vendor/new"] {
-        let error = workspace.write(path, b"x", &Expected::Any).unwrap_err();
+        let error = workspace.write(path, b"x", &WriteCondition::Any).unwrap_err();
         assert_eq!(error, FileError::ReadOnly(path.into()));
     }
-    assert!(workspace.write("free/a", b"x", &Expected::Absent).is_ok());
+    assert!(workspace.write("free/a", b"x", &WriteCondition::Absent).is_ok());
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn errors_name_the_type_of_special_files() {
     assert!(matches!(fixture.read("circle"), Err(FileError::Links(_))));
     assert!(matches!(fixture.read("file/x"), Err(FileError::NotADirectory(_))));
     for path in ["pipe", "socket", "folder", "circle", "file/x", "folder/", ".", ".."] {
-        assert!(fixture.workspace.write(path, b"x", &Expected::Any).is_err(), "{path}");
+        assert!(fixture.workspace.write(path, b"x", &WriteCondition::Any).is_err(), "{path}");
     }
 }
 
@@ -173,7 +173,7 @@ fn remembers_files_that_were_read() {
     let fixture = Fixture::new();
     fixture.put("a", "one");
     let memory = FileMemory::default();
-    let standing = |path: &str| memory.standing(path, &fixture.workspace.stamp(path).unwrap());
+    let standing = |path: &str| memory.read_state(path, &fixture.workspace.stamp(path).unwrap());
     assert_eq!(standing("a"), ReadState::Unread);
     let known = fixture.known("a");
     memory.remember("a", known.clone());

@@ -57,7 +57,7 @@ fn write_succeeds_while_the_directory_is_locked() {
     let held = folder(&fixture);
     rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
     let known = fixture.known("a");
-    fixture.workspace.write("a", b"new", &Expected::Unchanged(known)).unwrap();
+    fixture.workspace.write("a", b"new", &WriteCondition::Unchanged(known)).unwrap();
     assert_eq!(fixture.content("a"), "new");
     assert_eq!(fixture.left_behind(), Vec::<String>::new());
 }

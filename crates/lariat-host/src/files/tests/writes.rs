@@ -3,12 +3,12 @@ use super::*;
 #[test]
 fn creates_a_new_file_with_directories_and_default_mode() {
     let fixture = Fixture::new();
-    fixture.workspace.write("x/y/new", b"hello", &Expected::Absent).unwrap();
+    fixture.workspace.write("x/y/new", b"hello", &WriteCondition::Absent).unwrap();
     assert_eq!(fixture.content("x/y/new"), "hello");
     fs::write(fixture.at("usual"), "").unwrap();
     let mode = |path: &str| fs::metadata(fixture.at(path)).unwrap().permissions().mode();
     assert_eq!(mode("x/y/new"), mode("usual"));
-    let error = fixture.workspace.write("x/y/new", b"again", &Expected::Absent).unwrap_err();
+    let error = fixture.workspace.write("x/y/new", b"again", &WriteCondition::Absent).unwrap_err();
     assert_eq!(error, FileError::Exists("x/y/new".into()));
     assert_eq!(fixture.content("x/y/new"), "hello");
 }
@@ -25,7 +25,7 @@ fn replacing_keeps_mode_and_owner_and_breaks_hard_links() {
     let before = fs::metadata(fixture.at("tool")).unwrap();
     fs::hard_link(fixture.at("tool"), fixture.base.join("out/linked")).unwrap();
     let known = fixture.known("tool");
-    let written = fixture.workspace.write("tool", b"new", &Expected::Unchanged(known)).unwrap();
+    let written = fixture.workspace.write("tool", b"new", &WriteCondition::Unchanged(known)).unwrap();
     let after = fs::metadata(fixture.at("tool")).unwrap();
     assert_eq!((after.mode(), after.uid(), after.gid()), (before.mode(), before.uid(), before.gid()));
     assert_eq!(fixture.content("tool"), "new");
@@ -40,7 +40,7 @@ fn write_follows_a_link_at_the_end_of_the_path() {
     fixture.put("real/file", "old");
     symlink(fixture.at("real/file"), fixture.at("link")).unwrap();
     let known = fixture.known("link");
-    fixture.workspace.write("link", b"new", &Expected::Unchanged(known)).unwrap();
+    fixture.workspace.write("link", b"new", &WriteCondition::Unchanged(known)).unwrap();
     assert_eq!(fixture.content("real/file"), "new");
     assert!(fs::symlink_metadata(fixture.at("link")).unwrap().is_symlink());
 }
@@ -51,16 +51,16 @@ fn write_fails_if_the_file_changed() {
     fixture.put("a", "read");
     let known = fixture.known("a");
     fixture.put("a", "theirs");
-    let error = fixture.workspace.write("a", b"mine", &Expected::Unchanged(known.clone())).unwrap_err();
+    let error = fixture.workspace.write("a", b"mine", &WriteCondition::Unchanged(known.clone())).unwrap_err();
     assert_eq!(error, FileError::Changed("a".into()));
     fixture.put("a", "diff");
-    let error = fixture.workspace.write("a", b"mine", &Expected::Unchanged(known.clone())).unwrap_err();
+    let error = fixture.workspace.write("a", b"mine", &WriteCondition::Unchanged(known.clone())).unwrap_err();
     assert_eq!(error, FileError::Changed("a".into()));
     assert_eq!(fixture.content("a"), "diff");
-    let error = fixture.workspace.remove("a", &Expected::Unchanged(known.clone())).unwrap_err();
+    let error = fixture.workspace.remove("a", &WriteCondition::Unchanged(known.clone())).unwrap_err();
     assert_eq!(error, FileError::Changed("a".into()));
     fs::remove_file(fixture.at("a")).unwrap();
-    let error = fixture.workspace.write("a", b"mine", &Expected::Unchanged(known)).unwrap_err();
+    let error = fixture.workspace.write("a", b"mine", &WriteCondition::Unchanged(known)).unwrap_err();
     assert_eq!(error, FileError::Changed("a".into()));
     assert_eq!(fixture.left_behind(), Vec::<String>::new());
 }
@@ -72,7 +72,7 @@ fn write_succeeds_if_only_timestamps_changed() {
     let known = fixture.known("a");
     fixture.put("a", "other");
     fixture.put("a", "read");
-    fixture.workspace.write("a", b"mine", &Expected::Unchanged(known)).unwrap();
+    fixture.workspace.write("a", b"mine", &WriteCondition::Unchanged(known)).unwrap();
     assert_eq!(fixture.content("a"), "mine");
 }
 
@@ -89,7 +89,7 @@ fn concurrent_writers_never_both_win() {
                     let (workspace, known) = (&workspace, known.clone());
                     scope.spawn(move || {
                         let text = format!("writer {writer}");
-                        workspace.write("a", text.as_bytes(), &Expected::Unchanged(known))
+                        workspace.write("a", text.as_bytes(), &WriteCondition::Unchanged(known))
                     })
                 })
                 .collect();
@@ -117,15 +117,15 @@ fn removes_and_renames_only_beneath_roots() {
     assert!(fixture.workspace.rename("a", "../out/a").is_err());
     fixture.workspace.rename("a", "deep/er/a").unwrap();
     assert_eq!(fixture.content("deep/er/a"), "1");
-    fixture.workspace.remove("b", &Expected::Unchanged(fixture.known("b"))).unwrap();
+    fixture.workspace.remove("b", &WriteCondition::Unchanged(fixture.known("b"))).unwrap();
     assert!(!fixture.at("b").exists());
-    fixture.workspace.remove("link", &Expected::Any).unwrap();
+    fixture.workspace.remove("link", &WriteCondition::Any).unwrap();
     assert!(fixture.base.join("out/canary").exists());
     assert!(matches!(
-        fixture.workspace.remove("../out/canary", &Expected::Any),
+        fixture.workspace.remove("../out/canary", &WriteCondition::Any),
         Err(FileError::Outside { .. })
     ));
-    assert!(matches!(fixture.workspace.remove("deep", &Expected::Any), Err(FileError::IsDirectory(_))));
+    assert!(matches!(fixture.workspace.remove("deep", &WriteCondition::Any), Err(FileError::IsDirectory(_))));
 }
 
 #[test]

@@ -96,7 +96,7 @@ pub(crate) fn request(messages: Vec<SharedMessage>) -> StreamConfig {
 }
 
 pub(crate) fn request_to(model: ModelConfig, messages: Vec<SharedMessage>) -> StreamConfig {
-    let (transcript, repairs) = Transcript::repaired(messages);
+    let (transcript, repairs) = Transcript::repair(messages);
     assert_eq!(repairs, [], "test conversations must be valid");
     StreamConfig::new(Arc::new(model), transcript.window())
 }

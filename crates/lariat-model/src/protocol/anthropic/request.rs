@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::thinking::{self, ClaudeProvider, ConversationEnd, ThinkingPlan};
 use super::validate::{self, IMAGES, RequestValidator};
-use crate::wire::{Auth, Body, CallIds, Conversation, IdRule, ItemWriter, OutgoingRequest, own_reply};
+use crate::wire::{Auth, Body, CallIds, Conversation, IdRule, ItemWriter, OutgoingRequest, is_own_reply};
 
 /// Default base URL.
 const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";
@@ -249,7 +249,7 @@ impl MessageTranslator {
     }
 
     fn reply(&mut self, reply: &AssistantMessage, items: &mut ItemWriter) -> Result<(), ProviderError> {
-        let own = own_reply(reply, &self.model);
+        let own = is_own_reply(reply, &self.model);
         let mut blocks: Vec<Value> =
             reply.content.iter().filter_map(|block| self.reply_block(block, own)).collect();
         // "The final block in an assistant message cannot be `thinking`."

@@ -47,7 +47,7 @@ fn runtime(model: &ModelConfig, verb: &str) -> String {
         "" => home(RUNTIME, &region(model)),
         base => base.to_owned(),
     };
-    format!("{base}/model/{}/{verb}", encoded(&model.id))
+    format!("{base}/model/{}/{verb}", encode_segment(&model.id))
 }
 
 /// The address that lists models.
@@ -65,7 +65,7 @@ fn home(host: &str, region: &str) -> String {
 }
 
 /// Percent-encodes an id as one path segment: ids contain colons, and those of profiles also contain slashes.
-fn encoded(id: &str) -> String {
+fn encode_segment(id: &str) -> String {
     let mut out = String::with_capacity(id.len());
     for byte in id.bytes() {
         match byte {

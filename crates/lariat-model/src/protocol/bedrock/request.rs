@@ -17,7 +17,7 @@ use super::address;
 use super::validate::{self, IMAGES, OPAQUE, RequestValidator};
 use crate::protocol::anthropic::request::{covers_tools, input_schema, valid_name};
 use crate::protocol::anthropic::thinking::{self, ClaudeProvider, ConversationEnd, ThinkingPlan};
-use crate::wire::{Body, CallIds, Conversation, IdRule, ItemWriter, OutgoingRequest, own_reply};
+use crate::wire::{Body, CallIds, Conversation, IdRule, ItemWriter, OutgoingRequest, is_own_reply};
 
 /// Output limit of Claude models if neither the request nor the model sets one.
 const MAX_TOKENS: u32 = 8192;
@@ -251,7 +251,7 @@ impl MessageTranslator {
     }
 
     fn reply(&mut self, reply: &AssistantMessage, items: &mut ItemWriter) -> Result<(), ProviderError> {
-        let own = own_reply(reply, &self.model);
+        let own = is_own_reply(reply, &self.model);
         let mut blocks: Vec<Value> =
             reply.content.iter().filter_map(|block| self.reply_block(block, own)).collect();
         // Claude: "The final block in an assistant message cannot be `thinking`."

@@ -24,7 +24,7 @@ proptest! {
 
     #[test]
     fn valid_history_always_passes_validation(given in any_messages(("bedrock", MODEL))) {
-        let (transcript, _) = Transcript::repaired(given);
+        let (transcript, _) = Transcript::repair(given);
         if let Ok(window) = transcript.request() {
             let built = build(&StreamConfig::new(model(), window)).map(|outgoing| outgoing.body);
             prop_assert!(built.is_ok(), "{:?}", built);
@@ -35,11 +35,11 @@ proptest! {
 
     #[test]
     fn appended_body_equals_one_built_from_scratch(given in any_messages(("bedrock", MODEL))) {
-        let (transcript, _) = Transcript::repaired(given);
+        let (transcript, _) = Transcript::repair(given);
         let messages: Vec<SharedMessage> = transcript.window().iter().cloned().collect();
         let memo = RequestMemo::default();
         for length in 1..=messages.len() {
-            let (part, repairs) = Transcript::repaired(messages[..length].iter().cloned());
+            let (part, repairs) = Transcript::repair(messages[..length].iter().cloned());
             let (true, Ok(window)) = (repairs.is_empty(), part.request()) else { continue };
             let mut grown = StreamConfig::new(model(), window);
             let fresh = build(&grown).unwrap();

@@ -26,7 +26,7 @@ pub(crate) fn model(provider: &str, id: &str) -> ModelConfig {
 /// A request with a conversation, repaired if necessary.
 pub(crate) fn request(model: ModelConfig, messages: impl IntoIterator<Item = Message>) -> StreamConfig {
     let shared = messages.into_iter().map(|message| Arc::new(AgentMessage::from(message)));
-    let (transcript, _) = Transcript::repaired(shared);
+    let (transcript, _) = Transcript::repair(shared);
     StreamConfig::new(Arc::new(model), transcript.window())
 }
 
@@ -131,7 +131,7 @@ fn block() -> impl Strategy<Value = Content> {
     ]
 }
 
-/// Random messages of two models, for [`Transcript::repaired`] to turn into a conversation.
+/// Random messages of two models, for [`Transcript::repair`] to turn into a conversation.
 pub(crate) fn histories(own: ModelConfig) -> impl Strategy<Value = Vec<Message>> {
     let stop = prop_oneof![
         3 => Just(StopReason::Stop),
@@ -177,7 +177,7 @@ pub(crate) fn grows_like_it_is_built(
     // Pushes step by step into one transcript, so that the windows share their messages, and builds requests
     // at several points.
     let (whole, _) =
-        Transcript::repaired(messages.iter().cloned().map(|message| Arc::new(AgentMessage::from(message))));
+        Transcript::repair(messages.iter().cloned().map(|message| Arc::new(AgentMessage::from(message))));
     let all: Vec<_> = whole.window().iter().cloned().collect();
     let mut at = 0;
     let memo = StreamConfig::new(Arc::new(model.clone()), whole.window()).memo;

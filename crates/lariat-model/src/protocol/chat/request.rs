@@ -18,7 +18,7 @@ use super::dialect::{
 };
 use super::validate::{self, RequestValidator};
 use super::{schema, thinking};
-use crate::wire::{Body, CallIds, Conversation, ItemWriter, own_reply};
+use crate::wire::{Body, CallIds, Conversation, ItemWriter, is_own_reply};
 
 /// Replaces a user message of which nothing can be sent.
 pub(crate) const NO_CONTENT: &str = "(no content)";
@@ -272,7 +272,7 @@ impl MessageTranslator {
     }
 
     fn reasoning(&self, reply: &AssistantMessage, field: ReasoningField, calls: bool) -> Option<Value> {
-        let own = own_reply(reply, &self.model);
+        let own = is_own_reply(reply, &self.model);
         let blocks = reply.content.iter().filter(|_| own).filter_map(|block| match block {
             Content::Thinking { thinking, signature } => Some((thinking.as_str(), signature.as_deref())),
             _ => None,

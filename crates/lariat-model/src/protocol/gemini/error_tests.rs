@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 
-fn meant(status: u16, body: &[u8]) -> ProviderError {
+fn classify_response(status: u16, body: &[u8]) -> ProviderError {
     let headers = HeaderMap::new();
     classify(&Failure { status, headers: &headers, body, now: Timestamp::default() })
 }
@@ -62,12 +62,16 @@ fn classifies_every_status_in_responses_and_streams() {
     ];
     for (code, status, message, meaning) in rows {
         let body = rpc(code, status, message, json!([]));
-        let at_start = meant(code, body.to_string().as_bytes());
+        let at_start = classify_response(code, body.to_string().as_bytes());
         assert_eq!((name(&at_start), at_start.status()), (meaning, Some(code)), "{status} {message}");
         assert_eq!(at_start.detail().unwrap().message, message);
         assert_eq!(name(&in_stream(&body["error"])), meaning, "{status} {message}");
         let listed = json!([body]);
-        assert_eq!(name(&meant(code, listed.to_string().as_bytes())), meaning, "in a list: {status}");
+        assert_eq!(
+            name(&classify_response(code, listed.to_string().as_bytes())),
+            meaning,
+            "in a list: {status}"
+        );
     }
 }
 
@@ -84,7 +88,7 @@ fn retry_wait_comes_from_the_details() {
     ] {
         let body = rpc(429, "RESOURCE_EXHAUSTED", "Quota exceeded", retry(delay));
         let wait = wait.map(Duration::from_millis);
-        assert_eq!(meant(429, body.to_string().as_bytes()).retry_after(), wait, "{delay}");
+        assert_eq!(classify_response(429, body.to_string().as_bytes()).retry_after(), wait, "{delay}");
         assert_eq!(in_stream(&body["error"]).retry_after(), wait, "{delay}");
     }
 }
@@ -97,8 +101,9 @@ fn exhausted_daily_quota_is_not_retried() {
             {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "20s"},
         ])
     };
-    let error =
-        |id: &str| meant(429, rpc(429, "RESOURCE_EXHAUSTED", "Quota", quota(id)).to_string().as_bytes());
+    let error = |id: &str| {
+        classify_response(429, rpc(429, "RESOURCE_EXHAUSTED", "Quota", quota(id)).to_string().as_bytes())
+    };
     assert!(!error("GenerateRequestsPerDayPerProjectPerModel-FreeTier").is_retryable());
     assert!(error("GenerateRequestsPerMinutePerProjectPerModel-FreeTier").is_retryable());
 }
@@ -106,7 +111,10 @@ fn exhausted_daily_quota_is_not_retried() {
 #[test]
 fn rejected_key_is_recognised_by_its_reason() {
     let details = json!([{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}]);
-    assert_eq!(name(&meant(400, rpc(400, "INVALID_ARGUMENT", "?", details).to_string().as_bytes())), "auth");
+    assert_eq!(
+        name(&classify_response(400, rpc(400, "INVALID_ARGUMENT", "?", details).to_string().as_bytes())),
+        "auth"
+    );
 }
 
 #[test]
@@ -118,7 +126,7 @@ fn other_bodies_are_classified_by_their_status() {
         (429, "{\"error\": null}", "rate"),
         (401, "[]", "auth"),
     ] {
-        assert_eq!(name(&meant(status, body.as_bytes())), meaning, "{status} {body}");
+        assert_eq!(name(&classify_response(status, body.as_bytes())), meaning, "{status} {body}");
     }
     assert_eq!(name(&in_stream(&json!("broken"))), "network");
     assert_eq!(name(&in_stream(&json!({"code": 429}))), "rate");

@@ -74,7 +74,7 @@ pub(crate) fn image(mime_type: &str) -> Content {
 }
 
 pub(crate) fn transcript(messages: Vec<Message>) -> Transcript {
-    Transcript::repaired(messages.into_iter().map(|message| Arc::new(AgentMessage::from(message)))).0
+    Transcript::repair(messages.into_iter().map(|message| Arc::new(AgentMessage::from(message)))).0
 }
 
 pub(crate) fn request(model: ModelConfig, messages: Vec<Message>) -> StreamConfig {

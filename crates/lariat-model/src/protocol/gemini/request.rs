@@ -18,7 +18,7 @@ use super::generation::{self, Era, ModelTraits};
 use super::head;
 use super::validate::{IMAGES, MODEL, RequestValidator, USER, is_function_name, is_opaque_part};
 use crate::protocol::ApiProtocol;
-use crate::wire::{Body, CallIds, Conversation, IdRule, ItemWriter, own_reply};
+use crate::wire::{Body, CallIds, Conversation, IdRule, ItemWriter, is_own_reply};
 
 /// Replaces the missing signature of tool calls that another model made. Google documents it for this case.
 const PLACEHOLDER_SIGNATURE: &str = "skip_thought_signature_validator";
@@ -110,7 +110,7 @@ impl MessageTranslator {
     }
 
     fn reply(&mut self, reply: &AssistantMessage, items: &mut ItemWriter) -> Result<(), ProviderError> {
-        let own = own_reply(reply, &self.model);
+        let own = is_own_reply(reply, &self.model);
         let mut has_parts = false;
         // A signature that belongs to the following text or image.
         let mut signature: Option<&str> = None;

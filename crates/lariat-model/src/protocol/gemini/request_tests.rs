@@ -468,7 +468,7 @@ proptest! {
         let whole: Vec<_> = transcript(messages).window().iter().cloned().collect();
         let memo = RequestMemo::default();
         for end in 1..=whole.len() {
-            let Ok(window) = Transcript::repaired(whole[..end].iter().cloned()).0.request() else { continue };
+            let Ok(window) = Transcript::repair(whole[..end].iter().cloned()).0.request() else { continue };
             let mut grown = StreamConfig::new(Arc::clone(&model), window.clone());
             grown.memo = memo.clone();
             let at_once = StreamConfig::new(Arc::clone(&model), window);

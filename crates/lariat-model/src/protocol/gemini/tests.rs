@@ -47,7 +47,7 @@ fn blocks(events: Vec<StreamEvent>) -> Vec<Content> {
 }
 
 /// Streams parts, one event each, and sends the resulting reply back.
-fn there_and_back(parts: &[Value]) -> Value {
+fn round_trip(parts: &[Value]) -> Value {
     let mut decoder = decoder();
     for part in parts {
         let frame = json!({"candidates": [{"content": {"parts": [part]}}]});
@@ -119,14 +119,14 @@ proptest! {
         if calls == 0 {
             parts.push(json!({"text": "end", "thoughtSignature": "last"}));
         }
-        prop_assert_eq!(there_and_back(&parts), Value::Array(joined(&parts)));
+        prop_assert_eq!(round_trip(&parts), Value::Array(joined(&parts)));
     }
 }
 
 #[test]
 fn signature_after_its_text_goes_back_on_the_text() {
     let parts = [json!({"text": "Hel"}), json!({"text": "lo"}), json!({"text": "", "thoughtSignature": "s"})];
-    assert_eq!(there_and_back(&parts), json!([{"text": "Hello", "thoughtSignature": "s"}]));
+    assert_eq!(round_trip(&parts), json!([{"text": "Hello", "thoughtSignature": "s"}]));
 }
 
 #[test]

@@ -19,7 +19,7 @@ use super::{PHASE_BLOCK, is_provider_item};
 use crate::protocol::chat::dialect::Efforts;
 use crate::protocol::chat::request::{CONTINUE, NO_CONTENT, NO_OUTPUT};
 use crate::protocol::chat::{schema, validate};
-use crate::wire::{Body, CallIds, Conversation, IdRule, ItemWriter, own_reply};
+use crate::wire::{Body, CallIds, Conversation, IdRule, ItemWriter, is_own_reply};
 
 /// The smallest output limit that the provider accepts ("integer below minimum value").
 const MIN_OUTPUT_LIMIT: u32 = 16;
@@ -147,7 +147,7 @@ impl MessageTranslator {
     }
 
     fn reply(&mut self, reply: &AssistantMessage, items: &mut ItemWriter) -> Result<(), ProviderError> {
-        let own = own_reply(reply, &self.model);
+        let own = is_own_reply(reply, &self.model);
         let mut phase = None;
         // Reasoning waits for the following item, because on its own it is rejected ("without its required
         // following item").

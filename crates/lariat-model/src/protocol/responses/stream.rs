@@ -41,13 +41,13 @@ struct Response {
     model: Option<String>,
     status: Option<String>,
     error: Option<Value>,
-    incomplete_details: Option<Incomplete>,
+    incomplete_details: Option<IncompleteDetails>,
     output: Option<Vec<Value>>,
     usage: Option<Usage>,
 }
 
 #[derive(Deserialize)]
-struct Incomplete {
+struct IncompleteDetails {
     #[serde(default)]
     reason: Option<String>,
 }

@@ -52,9 +52,10 @@ impl AgentContext {
             return;
         };
         let first = self.transcript.window();
-        let first = first.iter().filter_map(|message| message.as_user()).find(|user| user.origin.is_person());
+        let first =
+            first.iter().filter_map(|message| message.as_user()).find(|user| user.origin.is_from_user());
         let words = first.map_or_else(String::new, |user| joined_text(&user.content));
-        let query = query(config, words).with_sent(sent.to_vec());
+        let query = query(config, words).with_sent_sections(sent.to_vec());
         let current = sections(config, query).await.unwrap_or_else(|| sent.to_vec());
         self.set_prompt(config, sent, current);
     }
@@ -63,7 +64,7 @@ impl AgentContext {
         let mut run = Arc::clone(&config.run);
         if run.context.is_some() {
             let text = SystemPrompt::of_sections(&sent);
-            Arc::make_mut(&mut run).count_besides(text.as_str(), config.ports.tools.definitions());
+            Arc::make_mut(&mut run).count_overhead(text.as_str(), config.ports.tools.definitions());
         }
         let _ = self.prompt.set(Box::new(SessionPrompt::new(sent, current, run)));
     }
@@ -101,5 +102,5 @@ async fn sections(config: &AgentLoopConfig, query: SectionQuery) -> Option<Vec<P
 }
 
 fn query(config: &AgentLoopConfig, prompt: String) -> SectionQuery {
-    SectionQuery::new(prompt, Arc::clone(config.ports.tools.offered(Access::Full)))
+    SectionQuery::new(prompt, Arc::clone(config.ports.tools.offered_definitions(Access::Full)))
 }

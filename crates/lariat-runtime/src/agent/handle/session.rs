@@ -23,7 +23,7 @@ impl Agent {
             sections => sections?,
         };
         let (request, window) = (&config.ports.request, self.window());
-        let tools = config.ports.tools.offered(config.ports.policy.access());
+        let tools = config.ports.tools.offered_definitions(config.ports.policy.access());
         let most = config.run.context.as_ref().map(|context| context.max_context_tokens as u64);
         let most = most.unwrap_or(request.model_config.context_window);
         Ok(ContextReport::of(tools, &sections, &window, Some(most)))

@@ -333,20 +333,20 @@ impl Driver {
         let no_hooks = self.ports.hooks.interest() == HookInterest::None;
         let inert = match effect {
             Effect::Hook(_) => no_hooks,
-            Effect::Authorize { .. } => no_hooks && self.only_judges(),
-            Effect::Consult { .. } => self.only_looks(),
+            Effect::Authorize { .. } => no_hooks && self.has_pure_check(),
+            Effect::Consult { .. } => self.sources_are_read_only(),
             _ => false,
         };
         effect.touches_world() && !inert
     }
 
     /// A policy that panics may have had an effect.
-    fn only_judges(&self) -> bool {
-        std::panic::catch_unwind(AssertUnwindSafe(|| self.ports.policy.only_judges())).unwrap_or(false)
+    fn has_pure_check(&self) -> bool {
+        std::panic::catch_unwind(AssertUnwindSafe(|| self.ports.policy.has_pure_check())).unwrap_or(false)
     }
 
-    fn only_looks(&self) -> bool {
-        let looks = || self.ports.notes.as_ref().is_none_or(|source| source.only_looks());
+    fn sources_are_read_only(&self) -> bool {
+        let looks = || self.ports.notes.as_ref().is_none_or(|source| source.is_read_only());
         std::panic::catch_unwind(AssertUnwindSafe(looks)).unwrap_or(false)
     }
 
@@ -359,7 +359,7 @@ impl Driver {
             Effect::CallModel { op, window, candidate, .. } => {
                 // If the policy panics, the model gets only read access.
                 let access = std::panic::catch_unwind(AssertUnwindSafe(|| self.ports.policy.access()));
-                let tools = self.ports.tools.offered(access.unwrap_or(Access::Reads));
+                let tools = self.ports.tools.offered_definitions(access.unwrap_or(Access::Reads));
                 let request =
                     self.ports.request.with(window, tools, candidate, &self.memo, self.system_prompt());
                 self.model = Some(ModelCall::start(op, &*self.ports.model, request, &self.handle.cancel));

@@ -75,8 +75,8 @@ impl Driver {
                 }
                 Err(standing) => Some(standing),
             };
-            let standings = ports.budget.standings(now);
-            Input::Admitted { op, admission: Admission { standings, refused } }.into()
+            let statuses = ports.budget.statuses(now);
+            Input::Admitted { op, admission: Admission { statuses, refused } }.into()
         });
         self.start_job(Some(JobKey::Op(op)), job);
     }

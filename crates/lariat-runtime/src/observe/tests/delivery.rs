@@ -67,7 +67,7 @@ fn subscribers_receive_queued_events_after_close_and_then_the_end() {
     }
     assert_eq!(poll(&mut subscription), Some(Err(SubscriptionEnd::Ended)));
     assert_eq!(poll(&mut subscription), Some(Err(SubscriptionEnd::Ended)));
-    assert_eq!(subscription.closed(), Some(&SubscriptionEnd::Ended));
+    assert_eq!(subscription.end_reason(), Some(&SubscriptionEnd::Ended));
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn idle_hub_is_small_and_idle_subscription_has_no_queue() {
     assert!(size_of::<EventHub>() + shared < 500, "{shared} bytes");
     let session = Session::new();
     let subscription = session.hub.subscribe(1_000_000);
-    assert_eq!(subscription.queue().allocated(), 0);
+    assert_eq!(subscription.queue().allocated_capacity(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -177,7 +177,7 @@ async fn consumers_on_other_threads_receive_every_durable_event_with_any_capacit
                 while let Ok(event) = subscription.recv().await {
                     seqs.extend(event.is_durable().then_some(event.seq));
                 }
-                (seqs, subscription.closed().cloned())
+                (seqs, subscription.end_reason().cloned())
             })
         })
         .collect();

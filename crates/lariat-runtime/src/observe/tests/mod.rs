@@ -137,7 +137,7 @@ struct UnreliableStore {
     reads: Mutex<Reads>,
 }
 
-type Meanwhile = Box<dyn FnOnce(&MemoryStore) + Send>;
+type DuringRead = Box<dyn FnOnce(&MemoryStore) + Send>;
 
 #[derive(Default)]
 struct Reads {
@@ -150,7 +150,7 @@ struct Reads {
     /// Whether events come last first, against the contract.
     reversed: bool,
     /// An action that runs between reading the journal and returning the result.
-    meanwhile: Option<Meanwhile>,
+    meanwhile: Option<DuringRead>,
     /// Number of calls of `read` so far.
     count: usize,
 }

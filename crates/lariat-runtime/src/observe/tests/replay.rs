@@ -206,7 +206,7 @@ fn brief_store_failure_is_retried() {
     (0..3).for_each(|_| session.durable(turn()));
     let mut subscription = session.hub.subscribe_from(4, 0);
     assert_eq!(durable_seqs(&drain(&mut subscription)), [0, 1, 2]);
-    assert_eq!(subscription.closed(), None);
+    assert_eq!(subscription.end_reason(), None);
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn persistent_store_failure_ends_the_subscription_with_error_and_position() {
     let failed = SubscriptionEnd::Failed(unavailable());
     assert!(failed.is_retryable());
     assert_eq!(poll(&mut subscription), Some(Err(failed.clone())));
-    assert_eq!(subscription.closed(), Some(&failed));
+    assert_eq!(subscription.end_reason(), Some(&failed));
     assert!(!session.hub.has_subscribers(), "an ended subscription costs the publisher nothing");
     let mut again = session.hub.subscribe_from(4, subscription.position().unwrap());
     assert_eq!(durable_seqs(&drain(&mut again)), [4, 5, 6, 7, 8]);
@@ -243,7 +243,7 @@ fn store_that_returns_events_out_of_sequence_ends_the_subscription() {
     session.store.reads().reversed = true;
     let mut subscription = session.hub.subscribe_from(4, 0);
     assert_eq!(drain(&mut subscription), []);
-    assert!(matches!(subscription.closed(), Some(SubscriptionEnd::Failed(StoreError::Damaged(_)))));
+    assert!(matches!(subscription.end_reason(), Some(SubscriptionEnd::Failed(StoreError::Damaged(_)))));
 }
 
 #[test]
@@ -253,5 +253,5 @@ fn missing_acknowledged_events_end_the_subscription_instead_of_being_skipped() {
     session.durable(turn());
     session.hub.publish(session.record(1, turn()));
     assert_eq!(durable_seqs(&drain(&mut subscription)), [0]);
-    assert!(matches!(subscription.closed(), Some(SubscriptionEnd::Failed(StoreError::Unavailable(_)))));
+    assert!(matches!(subscription.end_reason(), Some(SubscriptionEnd::Failed(StoreError::Unavailable(_)))));
 }

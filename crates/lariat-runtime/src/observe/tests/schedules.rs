@@ -146,7 +146,12 @@ impl Schedule {
         let head = self.session.next_seq();
         for observer in &mut self.observers {
             drain(&mut observer.subscription).iter().for_each(|event| observer.take(event, self.seed));
-            assert_eq!(observer.subscription.closed(), Some(&SubscriptionEnd::Ended), "seed {}", self.seed);
+            assert_eq!(
+                observer.subscription.end_reason(),
+                Some(&SubscriptionEnd::Ended),
+                "seed {}",
+                self.seed
+            );
             assert!(observer.next >= head, "seed {}: all delivered", self.seed);
         }
     }

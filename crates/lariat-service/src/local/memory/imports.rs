@@ -22,10 +22,10 @@ impl MemoryFiles {
             return;
         }
         for path in paths {
-            let Some(path) = self.place(location, &from, &path) else { continue };
+            let Some(path) = self.import_path(location, &from, &path) else { continue };
             if let Some(text) = self.read(location, &path) {
                 self.with_imports(
-                    MemoryFile { location, path, text: instructions::shown(&text) },
+                    MemoryFile { location, path, text: instructions::without_comments(&text) },
                     hops + 1,
                     all,
                 );
@@ -34,17 +34,17 @@ impl MemoryFiles {
     }
 
     /// The target of an import, if it is allowed. It must belong to the same side as the importing file.
-    fn place(&self, location: Location, from: &str, path: &str) -> Option<String> {
+    fn import_path(&self, location: Location, from: &str, path: &str) -> Option<String> {
         let inside = match location {
             Location::Project => instructions::import_target(from, path),
-            Location::User => self.own_target(from, path),
+            Location::User => self.user_import_path(from, path),
             Location::Above => None,
         };
-        let inside = inside.filter(|target| self.is_of(location, target));
+        let inside = inside.filter(|target| self.has_matching_owner(location, target));
         // A word that does not name a file is prose.
         if inside.is_none() && self.target_exists(location, from, path) {
-            let from =
-                MemoryFile { location, path: from.to_owned(), text: String::new() }.shown(&self.territory);
+            let from = MemoryFile { location, path: from.to_owned(), text: String::new() }
+                .display_path(&self.territory);
             let limits = if location == Location::User { "your settings directory" } else { "the project" };
             self.problem(format!("`@{path}` in {from} was not imported: it is outside {limits}"));
         }
@@ -52,7 +52,7 @@ impl MemoryFiles {
     }
 
     /// The target of an import in the user's own file, relative to the home directory.
-    fn own_target(&self, from: &str, path: &str) -> Option<String> {
+    fn user_import_path(&self, from: &str, path: &str) -> Option<String> {
         let home = self.home.as_ref()?.path();
         match path.strip_prefix("~/") {
             Some(rest) => relative(rest, home),

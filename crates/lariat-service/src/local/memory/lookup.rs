@@ -26,16 +26,20 @@ impl Location {
 
 impl MemoryFiles {
     /// The directories whose files apply from the start.
-    pub(super) fn way(&self) -> Vec<(Location, String)> {
+    pub(super) fn directories_to_root(&self) -> Vec<(Location, String)> {
         let text = |path: std::path::PathBuf| path.to_str().map(str::to_owned);
         let mut way = Vec::new();
         if self.home.is_some() {
             way.push((Location::User, ".claude".to_owned()));
-            let above = self.territory.above().into_iter().filter_map(text);
+            let above = self.territory.directories_above_root().into_iter().filter_map(text);
             way.extend(above.map(|directory| (Location::Above, directory)));
         }
         way.extend(
-            self.territory.way().into_iter().filter_map(text).map(|directory| (Location::Project, directory)),
+            self.territory
+                .directories_to_root()
+                .into_iter()
+                .filter_map(text)
+                .map(|directory| (Location::Project, directory)),
         );
         let Some(directory) = relative(&self.directory, self.workspace.path()) else { return way };
         let start = way.last().map(|(_, directory)| directory.clone()).unwrap_or_default();
@@ -47,7 +51,7 @@ impl MemoryFiles {
 
     /// The project's directories among them.
     pub(super) fn project_directories(&self) -> impl Iterator<Item = String> {
-        self.way()
+        self.directories_to_root()
             .into_iter()
             .filter(|(location, _)| *location == Location::Project)
             .map(|(_, directory)| directory)
@@ -56,15 +60,17 @@ impl MemoryFiles {
     /// The names of the memory files in a directory.
     pub(super) fn names(&self, location: Location, directory: &str) -> Vec<String> {
         let names = CLAUDE.iter().chain(&AGENTS).map(|name| joined(directory, name));
-        let there = names.filter(|path| self.is_there(location, path));
-        there.map(|path| MemoryFile { location, path, text: String::new() }.shown(&self.territory)).collect()
+        let there = names.filter(|path| self.exists(location, path));
+        there
+            .map(|path| MemoryFile { location, path, text: String::new() }.display_path(&self.territory))
+            .collect()
     }
 
     /// Whether a directory from the root to the working directory has a `CLAUDE.md`.
     pub(super) fn has_claude_md(&self) -> bool {
         let mut paths =
             self.project_directories().flat_map(|directory| CLAUDE.map(|name| joined(&directory, name)));
-        paths.any(|path| self.is_there(Location::Project, &path))
+        paths.any(|path| self.exists(Location::Project, &path))
     }
 
     /// The memory files of a directory. `elsewhere`: another directory of the project has a `CLAUDE.md`.
@@ -77,7 +83,7 @@ impl MemoryFiles {
         let read = |names: &[&str]| {
             let paths = names.iter().map(|name| joined(directory, name));
             let found = paths.filter_map(|path| {
-                let text = instructions::shown(&self.read(location, &path)?);
+                let text = instructions::without_comments(&self.read(location, &path)?);
                 (!text.trim().is_empty()).then_some(MemoryFile { location, path, text })
             });
             found.collect::<Vec<MemoryFile>>()

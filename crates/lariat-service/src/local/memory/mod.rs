@@ -83,7 +83,7 @@ struct MemoryFile {
 
 impl MemoryFile {
     /// The path as the model can use it: relative to the working directory, or absolute.
-    fn shown(&self, territory: &FileOwnership) -> String {
+    fn display_path(&self, territory: &FileOwnership) -> String {
         match self.location {
             Location::Above | Location::User => format!("~/{}", self.path),
             Location::Project => {
@@ -101,12 +101,12 @@ impl MemoryFile {
     }
 
     fn section(&self, territory: &FileOwnership) -> Section {
-        let shown = self.shown(territory);
+        let shown = self.display_path(territory);
         let whose = if self.location == Location::User { "the user" } else { "the project" };
         let text = format!("# Instructions from {whose} ({shown})\n{}", self.text);
         Section::new(format!("memory {shown}"), SectionStability::SemiStatic, text)
             .with_max_tokens(MAX_TOKENS)
-            .with_whole(format!("read `{shown}`"))
+            .with_full_text_at(format!("read `{shown}`"))
     }
 }
 
@@ -149,7 +149,7 @@ impl MemoryFiles {
 
     /// Reads the files that apply from the start, and returns the problems.
     pub fn check(&self) -> Vec<String> {
-        drop(self.first());
+        drop(self.initial_files());
         self.problems()
     }
 
@@ -166,18 +166,19 @@ impl MemoryFiles {
     }
 
     /// Whether the owner of a file matches its side.
-    fn is_of(&self, location: Location, path: &str) -> bool {
-        let is_own = |root: &Workspace| self.territory.owner(&root.path().join(path)) == Owner::Person;
+    fn has_matching_owner(&self, location: Location, path: &str) -> bool {
+        let is_own = |root: &Workspace| self.territory.owner(&root.path().join(path)) == Owner::User;
         self.root(location).is_some_and(|root| is_own(root) == (location == Location::User))
     }
 
-    fn is_there(&self, location: Location, path: &str) -> bool {
-        self.is_of(location, path) && self.root(location).is_some_and(|root| root.stamp(path).is_ok())
+    fn exists(&self, location: Location, path: &str) -> bool {
+        self.has_matching_owner(location, path)
+            && self.root(location).is_some_and(|root| root.stamp(path).is_ok())
     }
 
     /// The text of a file; `None` if it does not exist or cannot be used.
     fn read(&self, location: Location, path: &str) -> Option<String> {
-        if !self.is_of(location, path) {
+        if !self.has_matching_owner(location, path) {
             return None;
         }
         match self.root(location)?.read(path, MAX_BYTES) {
@@ -195,9 +196,9 @@ impl MemoryFiles {
     }
 
     /// The files that apply from the start, in prompt order.
-    fn first(&self) -> Vec<MemoryFile> {
+    fn initial_files(&self) -> Vec<MemoryFile> {
         let mut found = Vec::new();
-        for (location, directory) in self.way() {
+        for (location, directory) in self.directories_to_root() {
             if location.needs_trust() && self.trust == Trust::Untrusted {
                 continue;
             }
@@ -236,7 +237,7 @@ impl MemoryFiles {
         for path in &paths {
             for directory in lookup::parents(path).filter(|directory| !first.contains(*directory)) {
                 if seen.insert(directory) {
-                    found.extend(self.nested(directory));
+                    found.extend(self.nested_files(directory));
                 }
             }
         }
@@ -245,7 +246,7 @@ impl MemoryFiles {
         found
     }
 
-    fn nested(&self, directory: &str) -> Vec<MemoryFile> {
+    fn nested_files(&self, directory: &str) -> Vec<MemoryFile> {
         let kept = |nested: &BTreeMap<String, Vec<MemoryFile>>| nested.get(directory).cloned();
         if let Some(found) = kept(&self.nested.lock().unwrap_or_else(PoisonError::into_inner)) {
             return found;
@@ -260,7 +261,7 @@ impl MemoryFiles {
 
     /// A section that names the memory files of an untrusted workspace.
     fn untrusted_note(&self) -> Option<Section> {
-        let ways = self.way().into_iter().filter(|(location, _)| location.needs_trust());
+        let ways = self.directories_to_root().into_iter().filter(|(location, _)| location.needs_trust());
         let names =
             ways.flat_map(|(location, directory)| self.names(location, &directory)).collect::<Vec<_>>();
         let text = format!(
@@ -286,7 +287,7 @@ fn touched_paths(query: &NotesQuery, territory: &FileOwnership) -> BTreeSet<Stri
 impl SectionSource for MemoryFiles {
     fn sections(&self, _query: SectionQuery) -> BoxFuture<'_, Vec<Section>> {
         let untrusted = if self.trust == Trust::Untrusted { self.untrusted_note() } else { None };
-        let sections = self.first();
+        let sections = self.initial_files();
         let sections = sections.iter().map(|found| found.section(&self.territory)).chain(untrusted).collect();
         Box::pin(std::future::ready(sections))
     }
@@ -296,13 +297,13 @@ impl ContextSource for MemoryFiles {
     fn notes(&self, query: NotesQuery) -> BoxFuture<'_, Vec<Note>> {
         let tell = |found: &MemoryFile| {
             let section = found.section(&self.territory);
-            self.teller.tell(&section.name, &section.bounded(), &query.told)
+            self.teller.note(&section.name, &section.bounded_text(), &query.told)
         };
         let notes = self.files_for_paths(&query).iter().filter_map(tell).collect();
         Box::pin(std::future::ready(notes))
     }
 
-    fn only_looks(&self) -> bool {
+    fn is_read_only(&self) -> bool {
         true
     }
 }

@@ -70,7 +70,7 @@ impl MemoryFiles {
             }
         }
         let paths = if globs.is_empty() { None } else { Some(set.build().ok()?) };
-        let text = instructions::shown(body);
+        let text = instructions::without_comments(body);
         Some(Rule { found: MemoryFile { location: Location::Project, path, text }, paths })
     }
 }

@@ -119,7 +119,7 @@ impl Export<'_> {
         // Messages that the fold added to complete a conversation have no id.
         let id = message.id();
         let uuid = if id.is_nil() || self.used.contains(&id.uuid()) {
-            self.fresh("made up", &id.to_string())
+            self.new_uuid("made up", &id.to_string())
         } else {
             id.uuid()
         };
@@ -139,7 +139,7 @@ impl Export<'_> {
     ) -> Option<Uuid> {
         let Some(compacted) = window.begun else { return last };
         let name = last.map(|last| last.to_string()).unwrap_or_default();
-        let uuid = self.fresh("boundary", &name);
+        let uuid = self.new_uuid("boundary", &name);
         self.used.insert(uuid);
         let mut line = self.lines.system(BOUNDARY, "Conversation compacted", uuid, None, compacted.at);
         line.insert("logicalParentUuid".to_owned(), json!(last));
@@ -160,7 +160,7 @@ impl Export<'_> {
     ) -> Uuid {
         let id = message.id();
         let is_new = compacted.is_summary(id) && !id.is_nil() && !self.used.contains(&id.uuid());
-        let uuid = if is_new { id.uuid() } else { self.fresh("kept", &id.to_string()) };
+        let uuid = if is_new { id.uuid() } else { self.new_uuid("kept", &id.to_string()) };
         self.used.insert(uuid);
         let mut line = self.lines.line(message, uuid, Some(parent), compacted.at);
         if compacted.is_summary(id) {
@@ -170,7 +170,7 @@ impl Export<'_> {
         uuid
     }
 
-    fn fresh(&self, purpose: &str, of: &str) -> Uuid {
+    fn new_uuid(&self, purpose: &str, of: &str) -> Uuid {
         let nth = |n: u32| derive_id(purpose, &[of, &n.to_string()]);
         (0..).map(nth).find(|uuid| !self.used.contains(uuid)).unwrap_or_default()
     }
@@ -197,9 +197,9 @@ fn windows(journal: &Journal, tip: Option<MessageId>) -> Vec<Window<'_>> {
             Step::Message(time, message) => open.said.push((*time, SharedMessage::clone(message))),
             Step::Compaction(compacted) => {
                 let said = open.said.iter().map(|(_, message)| message);
-                let (transcript, _) = Transcript::repaired(open.seen.iter().chain(said).cloned());
+                let (transcript, _) = Transcript::repair(open.seen.iter().chain(said).cloned());
                 // An edit that does not apply changes nothing, as in the fold.
-                if let Ok(overlaid) = transcript.overlaid(&compacted.edits) {
+                if let Ok(overlaid) = transcript.with_edits(&compacted.edits) {
                     let next =
                         Window { begun: Some(compacted), seen: window_messages(&overlaid), said: Vec::new() };
                     windows.push(std::mem::replace(&mut open, next));
@@ -241,7 +241,7 @@ fn fix_conversation_end(beside: &mut [Line], conversation: &mut Vec<Line>, lines
             "The conversation continues from here",
             own,
             parent,
-            lines.begun(),
+            lines.begin_time(),
         ));
     }
 }

@@ -38,7 +38,7 @@ impl LineBuilder {
     }
 
     /// Returns the time of the session's first event.
-    pub(super) const fn begun(&self) -> Timestamp {
+    pub(super) const fn begin_time(&self) -> Timestamp {
         self.begun
     }
 

@@ -10,14 +10,14 @@ use lariat_core::store::{Append, SessionStore, StoreError};
 use lariat_proofs::postgres::Server;
 use lariat_store::StoreOptions;
 use lariat_store::postgres::PostgresStore;
-use lariat_test::conformance::{Script, said};
+use lariat_test::conformance::{Script, message_event};
 
 /// Appends until stopped, as a session's driver does: after an uncertain append it reads the journal, then retries.
 async fn writer(store: Arc<PostgresStore>, name: String, stop: Arc<AtomicBool>) -> (Script, u64) {
     let mut script = Script::claim(&*store, &name, 1_000).await;
     let mut outages = 0;
     while !stop.load(Ordering::Acquire) {
-        let events: Vec<Event> = script.make((0..3).map(|n| said(&format!("{n} after {outages}"))));
+        let events: Vec<Event> = script.make((0..3).map(|n| message_event(&format!("{n} after {outages}"))));
         let first = script.written.len() as u64;
         loop {
             match store.append(Append::new(&script.session_id, script.epoch, first, &events)).await {
@@ -80,11 +80,11 @@ async fn waiter_wakes_after_a_server_restart() {
         async || PostgresStore::connect(address.parse().unwrap(), StoreOptions::default()).await.unwrap();
     let (writing, waiting) = (connect().await, Arc::new(connect().await));
     let mut script = Script::claim(&writing, "s", 1_000).await;
-    script.write(&writing, [said("one")]).await;
+    script.write(&writing, [message_event("one")]).await;
     let (store, id) = (Arc::clone(&waiting), script.session_id.clone());
     let waiter = tokio::spawn(async move {
         loop {
-            match store.grown(&id, 1).await {
+            match store.wait_for_growth(&id, 1).await {
                 Err(StoreError::Unavailable(_)) => tokio::time::sleep(Duration::from_millis(20)).await,
                 other => return other,
             }
@@ -95,7 +95,7 @@ async fn waiter_wakes_after_a_server_restart() {
         server.kill();
         server.resume();
     });
-    let events = script.make([said("two")]);
+    let events = script.make([message_event("two")]);
     loop {
         match writing.append(Append::new(&script.session_id, script.epoch, 1, &events)).await {
             Err(StoreError::Unavailable(_)) => tokio::time::sleep(Duration::from_millis(20)).await,
@@ -113,13 +113,13 @@ async fn stopped_server_is_unavailable_and_retryable() {
     let store = PostgresStore::connect(address.parse().unwrap(), StoreOptions::default()).await.unwrap();
     let mut script = Script::claim(&store, "s", 1_000).await;
     tokio::task::block_in_place(|| server.kill());
-    let events = script.make([said("one")]);
+    let events = script.make([message_event("one")]);
     let append = store.append(Append::new(&script.session_id, script.epoch, 0, &events)).await;
     assert!(append.unwrap_err().is_retryable());
     assert!(store.head(&script.session_id).await.unwrap_err().is_retryable());
     tokio::task::block_in_place(|| server.resume());
     // Neither a restart of the program nor a new claim is needed.
-    script.write(&store, [said("one")]).await;
+    script.write(&store, [message_event("one")]).await;
     script.check(&store).await;
 }
 
@@ -137,7 +137,7 @@ async fn read_only_database_is_unavailable_until_it_accepts_writes() {
     set("on");
     // Each process of the server reads its configuration a moment later.
     let refused = loop {
-        let events = script.make([said("one")]);
+        let events = script.make([message_event("one")]);
         let head = script.written.len() as u64;
         match store.append(Append::new(&script.session_id, script.epoch, head, &events)).await {
             Ok(_) => script.written.extend(events),
@@ -146,7 +146,7 @@ async fn read_only_database_is_unavailable_until_it_accepts_writes() {
     };
     assert!(refused.is_retryable(), "{refused}");
     set("off");
-    let events = script.make([said("two")]);
+    let events = script.make([message_event("two")]);
     let head = script.written.len() as u64;
     while let Err(error) = store.append(Append::new(&script.session_id, script.epoch, head, &events)).await {
         assert!(error.is_retryable(), "{error}");

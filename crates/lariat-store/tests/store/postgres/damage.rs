@@ -6,7 +6,7 @@ use lariat_core::archive::{DamageKind, SessionArchive, SessionSummary};
 use lariat_core::event::AgentEvent;
 use lariat_core::id::SessionId;
 use lariat_core::store::{SessionStore, StoreError};
-use lariat_test::conformance::{Script, described, said};
+use lariat_test::conformance::{Script, description_event, message_event};
 
 use super::Database;
 
@@ -35,8 +35,13 @@ const CHANGES: &[(&str, DamageKind, Option<u64>)] = &[
 async fn write_session(store: &dyn SessionArchive) -> Script {
     let mut script = Script::claim(store, "s", 1_000).await;
     let large = "large ".repeat(10_000);
-    script.write(store, [said("zero"), said(&large), described(Some("two"), Some("/w"), None)]).await;
-    script.write(store, [said("three"), said("four"), said("five")]).await;
+    script
+        .write(
+            store,
+            [message_event("zero"), message_event(&large), description_event(Some("two"), Some("/w"), None)],
+        )
+        .await;
+    script.write(store, [message_event("three"), message_event("four"), message_event("five")]).await;
     script
 }
 
@@ -73,7 +78,7 @@ async fn finds_locates_and_repairs_every_change() {
         );
         // The writer continues, although it has the old chain in its cache.
         script.written = now;
-        script.write(&store, [said("continued")]).await;
+        script.write(&store, [message_event("continued")]).await;
         assert!(store.verify(&script.session_id).await.unwrap().is_sound(), "{change}");
     }
 }
@@ -92,7 +97,7 @@ async fn reading_a_damaged_event_fails() {
             matches!(&read, Err(StoreError::Damaged(words)) if words.contains(&named)),
             "{change}: {read:?}"
         );
-        let back = store.read_back(&script.session_id, 6, 6).await;
+        let back = store.read_backwards(&script.session_id, 6, 6).await;
         assert!(matches!(back, Err(StoreError::Damaged(_))), "{change}: {back:?}");
         // The events before it are readable.
         assert_eq!(
@@ -126,7 +131,7 @@ async fn repairing_shared_events_repairs_all_forks() {
         store.fork(&SessionId::from(from), at, &SessionId::from(name)).await.unwrap();
         let mut script = Script::claim(&store, name, 9_000_000).await;
         script.catch_up(&store).await;
-        script.write(&store, [said(name), said("more")]).await;
+        script.write(&store, [message_event(name), message_event("more")]).await;
         scripts.push(script);
     }
     database.sql(

@@ -10,7 +10,7 @@ use lariat_core::store::{Append, Durability, SessionStore, StoreError};
 use lariat_proofs::postgres::Server;
 use lariat_store::StoreOptions;
 use lariat_store::postgres::PostgresStore;
-use lariat_test::conformance::{Script, said};
+use lariat_test::conformance::{Script, message_event};
 
 use super::Database;
 
@@ -19,19 +19,19 @@ async fn claim_on_one_node_fences_the_other() {
     let database = Database::new();
     let (one, two) = (database.connect().await, database.connect().await);
     let mut old = Script::claim(&one, "s", 1_000).await;
-    old.write(&one, [said("from one")]).await;
+    old.write(&one, [message_event("from one")]).await;
     let mut new = Script::claim(&two, "s", 2_000_000).await;
     new.catch_up(&two).await;
     // The first node's cache of the session is still right: only the epoch stops it.
-    let late = old.make([said("too late")]);
+    let late = old.make([message_event("too late")]);
     let refused = one.append(Append::new(&old.session_id, old.epoch, 1, &late)).await;
     assert_eq!(refused, Err(StoreError::Fenced { current: new.epoch }));
-    new.write(&two, [said("from two")]).await;
+    new.write(&two, [message_event("from two")]).await;
     new.check(&one).await;
     // And back, although the first node's cache is outdated.
     let mut back = Script::claim(&one, "s", 3_000_000).await;
     back.catch_up(&one).await;
-    back.write(&one, [said("from one again")]).await;
+    back.write(&one, [message_event("from one again")]).await;
     back.check(&two).await;
     assert_eq!(one.verify(&back.session_id).await.unwrap().intact, 3);
 }
@@ -49,7 +49,7 @@ async fn competing_nodes_never_both_write() {
                 for round in 0..30 {
                     let mut script = Script::claim(&*store, "contested", task * 1_000_000 + round).await;
                     script.catch_up(&*store).await;
-                    let events = script.make([said(&format!("{task} {round}"))]);
+                    let events = script.make([message_event(&format!("{task} {round}"))]);
                     let head = script.written.len() as u64;
                     match store.append(Append::new(&id, script.epoch, head, &events)).await {
                         Ok(_) => acknowledged.extend(events),
@@ -76,9 +76,9 @@ async fn deletion_is_visible_on_other_nodes_at_once() {
     let database = Database::new();
     let (one, two) = (database.connect().await, database.connect().await);
     let mut script = Script::claim(&one, "s", 1_000).await;
-    script.write(&one, [said("hello")]).await;
+    script.write(&one, [message_event("hello")]).await;
     two.delete(&script.session_id).await.unwrap();
-    let late = script.make([said("too late")]);
+    let late = script.make([message_event("too late")]);
     let refused = one.append(Append::new(&script.session_id, script.epoch, 1, &late)).await;
     assert!(matches!(refused, Err(StoreError::NotFound(_))), "{refused:?}");
 }
@@ -90,9 +90,9 @@ async fn waiter_on_another_node_wakes_within_50_ms() {
     let mut script = Script::claim(&writing, "s", 1_000).await;
     let id = script.session_id.clone();
     // The first wait opens a listening connection.
-    script.write(&writing, [said("first")]).await;
+    script.write(&writing, [message_event("first")]).await;
     let first = Arc::clone(&waiting);
-    assert_eq!(first.grown(&id, 0).await, Ok(1));
+    assert_eq!(first.wait_for_growth(&id, 0).await, Ok(1));
     let listens = "SELECT count(*) FROM pg_stat_activity WHERE query = 'LISTEN lariat' AND state = 'idle'";
     while database.sql(&format!("{listens} AND datname = current_database()")) == "0" {
         tokio::task::yield_now().await;
@@ -101,10 +101,12 @@ async fn waiter_on_another_node_wakes_within_50_ms() {
     for round in 1..=20 {
         let (store, id) = (Arc::clone(&waiting), id.clone());
         let waiter =
-            tokio::spawn(async move { (store.grown(&id, round).await, tokio::time::Instant::now()) });
+            tokio::spawn(
+                async move { (store.wait_for_growth(&id, round).await, tokio::time::Instant::now()) },
+            );
         // Usually the waiter is waiting before the journal grows. Both orders must work.
         tokio::time::sleep(Duration::from_millis(20)).await;
-        script.write(&writing, [said("more")]).await;
+        script.write(&writing, [message_event("more")]).await;
         let begun = tokio::time::Instant::now();
         let (head, woken) = tokio::time::timeout(Duration::from_secs(5), waiter).await.unwrap().unwrap();
         assert_eq!(head, Ok(round + 1));
@@ -119,9 +121,9 @@ async fn waiter_is_notified_when_the_session_is_deleted() {
     let database = Database::new();
     let (one, two) = (database.connect().await, Arc::new(database.connect().await));
     let mut script = Script::claim(&one, "s", 1_000).await;
-    script.write(&one, [said("hello")]).await;
+    script.write(&one, [message_event("hello")]).await;
     let (store, id) = (Arc::clone(&two), script.session_id.clone());
-    let waiter = tokio::spawn(async move { store.grown(&id, 1).await });
+    let waiter = tokio::spawn(async move { store.wait_for_growth(&id, 1).await });
     tokio::time::sleep(Duration::from_millis(50)).await;
     one.delete(&script.session_id).await.unwrap();
     let result = tokio::time::timeout(Duration::from_secs(5), waiter).await.unwrap().unwrap();
@@ -138,7 +140,7 @@ async fn acknowledgement_states_the_actual_durability() {
     ] {
         let store = database.connect_with(StoreOptions::with_durability(asked)).await;
         let mut script = Script::claim(&store, &format!("{asked:?}"), 1_000).await;
-        let events = script.make([said("hello")]);
+        let events = script.make([message_event("hello")]);
         let ack = store.append(Append::new(&script.session_id, script.epoch, 0, &events)).await.unwrap();
         assert_eq!(ack.durability, met);
     }
@@ -149,8 +151,8 @@ async fn reads_back_a_large_batch() {
     let database = Database::new();
     let store = database.connect().await;
     let mut script = Script::claim(&store, "import", 1_000).await;
-    script.write(&store, [said("before")]).await;
-    script.write(&store, (0..2_500).map(|n| said(&format!("message {n}")))).await;
+    script.write(&store, [message_event("before")]).await;
+    script.write(&store, (0..2_500).map(|n| message_event(&format!("message {n}")))).await;
     script.write(&store, [AgentEvent::AbortRequested]).await;
     script.check(&store).await;
     assert_eq!(store.verify(&script.session_id).await.unwrap().intact, 2_502);
@@ -162,7 +164,7 @@ async fn abandoned_append_finishes_before_the_next_begins() {
     let store = Arc::new(database.connect().await);
     let mut script = Script::claim(&*store, "s", 1_000).await;
     for round in 0..50_u64 {
-        let events = script.make([said(&format!("round {round}"))]);
+        let events = script.make([message_event(&format!("round {round}"))]);
         let head = script.written.len() as u64;
         let (task, id, epoch) = (Arc::clone(&store), script.session_id.clone(), script.epoch);
         let sent = events.clone();
@@ -177,7 +179,7 @@ async fn abandoned_append_finishes_before_the_next_begins() {
         if length > head {
             script.written.extend(events);
         }
-        script.write(&*store, [said("continued")]).await;
+        script.write(&*store, [message_event("continued")]).await;
     }
     script.check(&*store).await;
 }
@@ -192,9 +194,9 @@ async fn acknowledges_an_append_whose_earlier_attempt_succeeded() {
         async || PostgresStore::connect(address.parse().unwrap(), StoreOptions::default()).await.unwrap();
     let (earlier, now, rival) = (connect().await, connect().await, connect().await);
     let mut script = Script::claim(&earlier, "s", 1_000).await;
-    script.write(&earlier, [said("before")]).await;
-    let events = script.make([said("one"), said("two")]);
-    let other = script.make([said("something else"), said("entirely")]);
+    script.write(&earlier, [message_event("before")]).await;
+    let events = script.make([message_event("one"), message_event("two")]);
+    let other = script.make([message_event("something else"), message_event("entirely")]);
     let (id, epoch) = (script.session_id.clone(), script.epoch);
     let append = |store: PostgresStore, events: Vec<Event>| {
         let id = id.clone();

@@ -3,7 +3,7 @@
 use lariat_core::store::StoreError;
 use lariat_store::StoreOptions;
 use lariat_store::postgres::{PostgresConfig, PostgresStore};
-use lariat_test::conformance::{Script, said};
+use lariat_test::conformance::{Script, message_event};
 
 use super::Database;
 
@@ -23,7 +23,7 @@ async fn eight_concurrent_nodes_create_the_schema_once() {
     assert_eq!(database.sql("SELECT count(*) FROM lariat.migrations"), "2");
     for (number, store) in stores.iter().enumerate() {
         let mut script = Script::claim(store, &format!("s{number}"), 1_000).await;
-        script.write(store, [said("hello")]).await;
+        script.write(store, [message_event("hello")]).await;
         script.check(&stores[0]).await;
     }
 }
@@ -43,7 +43,7 @@ async fn works_with_one_partition() {
     let config: PostgresConfig = database.address.parse().unwrap();
     let store = PostgresStore::connect(config.with_partitions(1), StoreOptions::default()).await.unwrap();
     let mut script = Script::claim(&store, "s", 1_000).await;
-    script.write(&store, [said("hello")]).await;
+    script.write(&store, [message_event("hello")]).await;
     script.check(&store).await;
     assert_eq!(database.sql("SELECT count(*) FROM lariat.events_0"), "1");
 }

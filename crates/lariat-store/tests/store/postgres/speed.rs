@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lariat_core::store::Durability;
 use lariat_store::StoreOptions;
-use lariat_test::conformance::{Script, said};
+use lariat_test::conformance::{Script, message_event};
 use tokio::time::Instant;
 
 use super::Database;
@@ -32,7 +32,7 @@ async fn many_sessions_append_concurrently() {
                     let mut appends = 0_u64;
                     while begun.elapsed() < TIME {
                         let text = "what a model says in a line or two, as it does most of the time";
-                        script.write(&*store, (0..batch).map(|_| said(text))).await;
+                        script.write(&*store, (0..batch).map(|_| message_event(text))).await;
                         appends += 1;
                     }
                     appends

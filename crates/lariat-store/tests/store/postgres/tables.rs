@@ -6,7 +6,7 @@ use lariat_core::archive::{ListQuery, SessionArchive};
 use lariat_core::event::{AgentEvent, Goal, GoalStatus, Learning};
 use lariat_core::id::SessionId;
 use lariat_core::store::SessionStore;
-use lariat_test::conformance::{Script, described, said};
+use lariat_test::conformance::{Script, description_event, message_event};
 
 use super::Database;
 
@@ -31,7 +31,11 @@ async fn projections_match_the_journals_and_can_be_rebuilt() {
     let store = database.connect().await;
     let mut one = Script::claim(&store, "one", 1_000).await;
     let checkpoint = AgentEvent::Checkpoint { label: "before\0the change".into(), message_id: None };
-    one.write(&store, [said("hello"), checkpoint, learned("a", "old"), goal("g", GoalStatus::Active)]).await;
+    one.write(
+        &store,
+        [message_event("hello"), checkpoint, learned("a", "old"), goal("g", GoalStatus::Active)],
+    )
+    .await;
     let mut two = Script::claim(&store, "two", 9_000_000).await;
     two.write(&store, [learned("a", "new"), learned("b", "wrong"), goal("g", GoalStatus::Done)]).await;
     two.write(&store, [AgentEvent::Unlearned { learning_id: "b".into() }]).await;
@@ -59,7 +63,12 @@ async fn stores_and_finds_text_that_postgresql_rejects() {
     let strange = ["with\0nul", long.as_str(), "'; DROP TABLE lariat.events; --"];
     for (number, text) in strange.into_iter().enumerate() {
         let mut script = Script::claim(&store, &format!("with\0nul {number}"), 1_000).await;
-        script.write(&store, [said(text), described(Some(text), Some(text), Some(&[text, "other"]))]).await;
+        script
+            .write(
+                &store,
+                [message_event(text), description_event(Some(text), Some(text), Some(&[text, "other"]))],
+            )
+            .await;
         script.check(&store).await;
         for change in [
             |query: &mut ListQuery, text: &str| query.cwd = Some(text.to_owned()),
@@ -91,7 +100,7 @@ async fn purged_session_leaves_only_its_tombstone() {
     let store = database.connect().await;
     let mut script = Script::claim(&store, "s", 1_000).await;
     let checkpoint = AgentEvent::Checkpoint { label: "c".into(), message_id: None };
-    script.write(&store, [said(&"large ".repeat(10_000)), said("words"), checkpoint]).await;
+    script.write(&store, [message_event(&"large ".repeat(10_000)), message_event("words"), checkpoint]).await;
     let mut query = ListQuery::default();
     query.text = Some("words".to_owned());
     assert_eq!(store.list(&query).await.unwrap().len(), 1);

@@ -6,7 +6,7 @@ use lariat_core::id::SessionId;
 use lariat_core::store::{Durability, SessionStore, StoreError};
 use lariat_store::record::{Chain, checksum};
 use lariat_store::sqlite::SqliteStore;
-use lariat_test::conformance::{Script, said};
+use lariat_test::conformance::{Script, message_event};
 
 use super::SqliteFixture;
 
@@ -15,15 +15,15 @@ async fn write_session(fixture: &SqliteFixture, count: usize) -> Script {
     let mut script = Script::claim(&store, "s", 1_000).await;
     let mut other = Script::claim(&store, "other", 2_000).await;
     for n in 0..count {
-        script.write(&store, [said(&format!("event {n}"))]).await;
+        script.write(&store, [message_event(&format!("event {n}"))]).await;
         if n % 3 == 0 {
-            other.write(&store, [said("between")]).await;
+            other.write(&store, [message_event("between")]).await;
         }
     }
     script
 }
 
-fn findings(verdict: &lariat_core::archive::Verdict) -> Vec<(Option<u64>, DamageKind)> {
+fn findings(verdict: &lariat_core::archive::VerificationReport) -> Vec<(Option<u64>, DamageKind)> {
     verdict.damage.iter().map(|damage| (damage.seq, damage.kind)).collect()
 }
 
@@ -46,7 +46,7 @@ async fn check_repaired(store: &SqliteStore, script: &mut Script, lost: &[u64]) 
     assert_eq!(store.summary(&script.session_id).await.unwrap(), summary);
     assert!(store.list(&Default::default()).await.unwrap().contains(&summary));
     script.epoch = store.claim(&script.session_id).await.unwrap();
-    script.write(store, [said("continued")]).await;
+    script.write(store, [message_event("continued")]).await;
     script.check(store).await;
     assert_eq!(store.verify(&script.session_id).await.unwrap().damage, []);
 }
@@ -140,7 +140,12 @@ async fn changed_blob_damages_the_event_that_needs_it() {
     let store = fixture.store().await;
     let mut script = Script::claim(&store, "s", 1_000).await;
     let never_here = format!("blake3:{}", "ab".repeat(32));
-    script.write(&store, [said("small"), said(&"large ".repeat(20_000)), said(&never_here)]).await;
+    script
+        .write(
+            &store,
+            [message_event("small"), message_event(&"large ".repeat(20_000)), message_event(&never_here)],
+        )
+        .await;
     drop(store);
     fixture.raw_connection().execute("UPDATE blobs SET bytes = x'414243'", []).unwrap();
     let store = fixture.store().await;
@@ -162,7 +167,7 @@ async fn repair_of_shared_events_reseals_all_forks() {
         store.fork(&SessionId::from(from), at, &SessionId::from(name)).await.unwrap();
         let mut script = Script::claim(&store, name, 5_000_000).await;
         script.catch_up(&store).await;
-        script.write(&store, [said(&format!("of {name}")), said("more")]).await;
+        script.write(&store, [message_event(&format!("of {name}")), message_event("more")]).await;
         family.push(script);
     }
     // Only the forks still use the parent's events.
@@ -184,7 +189,7 @@ async fn repair_of_shared_events_reseals_all_forks() {
         }
         script.epoch = store.claim(&script.session_id).await.unwrap();
         script.written = read;
-        script.write(&store, [said("continued")]).await;
+        script.write(&store, [message_event("continued")]).await;
         script.check(&store).await;
         assert!(store.verify(&script.session_id).await.unwrap().is_sound());
     }
@@ -216,7 +221,7 @@ async fn unreadable_page_loses_only_its_own_events() {
     }
     script.epoch = store.claim(&script.session_id).await.unwrap();
     script.written = read;
-    script.write(&store, [said("continued")]).await;
+    script.write(&store, [message_event("continued")]).await;
     script.check(&store).await;
 }
 
@@ -230,6 +235,6 @@ async fn folds_an_unreadable_summary_again() {
     assert_eq!(store.summary(&script.session_id).await.unwrap(), expected);
     assert!(store.list(&Default::default()).await.unwrap().contains(&expected));
     script.epoch = store.claim(&script.session_id).await.unwrap();
-    script.write(&store, [said("continued")]).await;
+    script.write(&store, [message_event("continued")]).await;
     script.check(&store).await;
 }

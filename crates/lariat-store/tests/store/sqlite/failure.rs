@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lariat_core::archive::{ListQuery, SessionArchive, SessionSummary};
 use lariat_core::event::Event;
 use lariat_core::store::{Append, Durability, SessionStore, StoreError};
-use lariat_test::conformance::{Script, described, said};
+use lariat_test::conformance::{Script, description_event, message_event};
 
 use super::SqliteFixture;
 
@@ -26,7 +26,7 @@ async fn failed_write_is_not_acknowledged_and_the_next_one_succeeds() {
         let fixture = SqliteFixture::new(durability);
         let store = fixture.store().await;
         let mut script = Script::claim(&store, "s", 1_000).await;
-        script.write(&store, [said("one")]).await;
+        script.write(&store, [message_event("one")]).await;
         let other = fixture.raw_connection();
         other
             .execute_batch(
@@ -34,7 +34,7 @@ async fn failed_write_is_not_acknowledged_and_the_next_one_succeeds() {
                  BEGIN SELECT RAISE(ROLLBACK, 'no space'); END",
             )
             .unwrap();
-        let events = script.make([said("two"), said("three")]);
+        let events = script.make([message_event("two"), message_event("three")]);
         for _ in 0..3 {
             let append = Append::new(&script.session_id, script.epoch, 1, &events);
             let failed = store.append(append).await;
@@ -43,7 +43,7 @@ async fn failed_write_is_not_acknowledged_and_the_next_one_succeeds() {
         }
         other.execute_batch("DROP TRIGGER fails").unwrap();
         append_again(&store, &mut script, events).await;
-        script.write(&store, [said("four")]).await;
+        script.write(&store, [message_event("four")]).await;
         script.check(&store).await;
         assert_eq!(store.verify(&script.session_id).await.unwrap().damage, []);
     }
@@ -66,7 +66,7 @@ async fn one_failing_session_does_not_fail_the_others() {
     for mut script in scripts {
         let store = Arc::clone(&store);
         appends.push(tokio::spawn(async move {
-            let events = script.make([said("hello")]);
+            let events = script.make([message_event("hello")]);
             let done = store.append(Append::new(&script.session_id, script.epoch, 0, &events)).await;
             (script.session_id, done)
         }));
@@ -89,10 +89,10 @@ async fn appends_fail_while_the_database_is_moved_away_and_succeed_after_its_ret
         let fixture = SqliteFixture::new(durability);
         let store = fixture.store().await;
         let mut script = Script::claim(&store, "s", 1_000).await;
-        script.write(&store, [said("one")]).await;
+        script.write(&store, [message_event("one")]).await;
         let away = fixture.path.with_extension("away");
         std::fs::rename(&fixture.path, &away).unwrap();
-        let events = script.make([said("two"), said("three")]);
+        let events = script.make([message_event("two"), message_event("three")]);
         for _ in 0..3 {
             let append = Append::new(&script.session_id, script.epoch, 1, &events);
             let failed = store.append(append).await;
@@ -101,7 +101,7 @@ async fn appends_fail_while_the_database_is_moved_away_and_succeed_after_its_ret
         assert!(!fixture.path.exists(), "the store created no empty database");
         std::fs::rename(&away, &fixture.path).unwrap();
         append_again(&store, &mut script, events).await;
-        script.write(&store, [said("four")]).await;
+        script.write(&store, [message_event("four")]).await;
         script.check(&store).await;
         drop(store);
         script.check(&fixture.store().await).await;
@@ -113,12 +113,12 @@ async fn detects_a_database_replaced_by_an_older_copy() {
     let fixture = SqliteFixture::new(Durability::Durable);
     let store = fixture.store().await;
     let mut script = Script::claim(&store, "s", 1_000).await;
-    script.write(&store, [said("one")]).await;
+    script.write(&store, [message_event("one")]).await;
     let copy = fixture.path.join("copy");
     fixture.raw_connection().execute("VACUUM INTO ?", [copy.to_str().unwrap()]).unwrap();
-    script.write(&store, [said("two")]).await;
+    script.write(&store, [message_event("two")]).await;
     std::fs::rename(&copy, fixture.database()).unwrap();
-    let events = script.make([said("three")]);
+    let events = script.make([message_event("three")]);
     let append = Append::new(&script.session_id, script.epoch, 2, &events);
     let failed = store.append(append).await;
     assert!(matches!(failed, Err(StoreError::Unavailable(_))), "{failed:?}");
@@ -131,8 +131,10 @@ async fn lists_sessions_when_the_database_cannot_be_written() {
     let mut expected = Vec::new();
     for number in 0..5_u64 {
         let mut script = Script::claim(&store, &format!("s{number}"), number * 1_000_000).await;
-        script.write(&store, [said("one")]).await;
-        script.write(&store, [described(None, Some(if number == 2 { "/two" } else { "/w" }), None)]).await;
+        script.write(&store, [message_event("one")]).await;
+        script
+            .write(&store, [description_event(None, Some(if number == 2 { "/two" } else { "/w" }), None)])
+            .await;
         expected.insert(0, SessionSummary::of(script.session_id.clone(), &script.written));
     }
     let trigger =

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lariat_core::archive::SessionArchive;
 use lariat_core::store::Durability;
-use lariat_test::conformance::{Script, said};
+use lariat_test::conformance::{Script, message_event};
 
 use super::SqliteFixture;
 
@@ -45,10 +45,10 @@ async fn append_writes_at_most_5_percent_more_than_plain_sqlite() {
     let fixture = SqliteFixture::new(Durability::Durable);
     let store = fixture.store().await;
     let mut script = Script::claim(&store, "s", 1_000).await;
-    script.write(&store, [said("first")]).await;
+    script.write(&store, [message_event("first")]).await;
     let before = wal(&fixture);
     for n in 0..EVENTS {
-        script.write(&store, [said(&text(n))]).await;
+        script.write(&store, [message_event(&text(n))]).await;
     }
     let ours = (wal(&fixture) - before) / EVENTS as u64;
     let body = serde_json::to_vec(&*script.written[1]).unwrap().len();
@@ -64,12 +64,12 @@ async fn interleaved_sessions_write_at_most_one_more_page_per_event() {
     let mut scripts = Vec::new();
     for number in 0..8 {
         let mut script = Script::claim(&*store, &format!("s{number}"), number * 1_000).await;
-        script.write(&*store, [said("first")]).await;
+        script.write(&*store, [message_event("first")]).await;
         scripts.push(script);
     }
     let before = wal(&fixture);
     for n in 0..EVENTS {
-        scripts[n % 8].write(&*store, [said(&text(n))]).await;
+        scripts[n % 8].write(&*store, [message_event(&text(n))]).await;
     }
     let ours = (wal(&fixture) - before) / EVENTS as u64;
     let body = serde_json::to_vec(&*scripts[0].written[1]).unwrap().len();
@@ -84,7 +84,7 @@ async fn session_row_is_at_most_256_events_behind() {
     let store = fixture.store().await;
     let mut script = Script::claim(&store, "s", 1_000).await;
     for _ in 0..100 {
-        script.write(&store, (0..7).map(|n| said(&format!("{n}")))).await;
+        script.write(&store, (0..7).map(|n| message_event(&format!("{n}")))).await;
         let settled: u64 = fixture
             .raw_connection()
             .query_row("SELECT head FROM sessions", [], |row| row.get::<_, i64>(0))

@@ -72,7 +72,7 @@ impl ArchiveFixture for Memory {
         Box::pin(async { Arc::new(SqliteStore::in_memory().await.unwrap()) as Arc<dyn SessionArchive> })
     }
 
-    fn keeps(&self) -> bool {
+    fn is_persistent(&self) -> bool {
         false
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use lariat_core::archive::{ListQuery, SessionArchive, SessionSummary};
 use lariat_core::id::SessionId;
 use lariat_core::store::{Append, Durability, Epoch, SessionStore, StoreError};
-use lariat_test::conformance::{Script, described, said};
+use lariat_test::conformance::{Script, description_event, message_event};
 
 use super::SqliteFixture;
 
@@ -34,7 +34,7 @@ async fn commits_waiting_appends_together_and_isolates_rejected_ones() {
     for (number, mut script) in scripts.into_iter().enumerate() {
         let store = Arc::clone(&store);
         appends.push(tokio::spawn(async move {
-            let events = script.make([said("all together")]);
+            let events = script.make([message_event("all together")]);
             let (id, mut epoch) = (script.session_id.clone(), script.epoch);
             let mut expected = 0;
             match number % 4 {
@@ -89,8 +89,8 @@ async fn replaced_or_deleted_writer_writes_nothing() {
     let fixture = SqliteFixture::new(Durability::Fast);
     let store = fixture.store().await;
     let mut script = Script::claim(&store, "s", 1_000).await;
-    script.write(&store, [said("one")]).await;
-    let late = script.make([said("too late")]);
+    script.write(&store, [message_event("one")]).await;
+    let late = script.make([message_event("too late")]);
     let append = async |epoch| store.append(Append::new(&script.session_id, epoch, 1, &late)).await;
     fixture.raw_connection().execute("UPDATE sessions SET epoch = epoch + 1", []).unwrap();
     let current = Epoch(script.epoch.0 + 1);
@@ -111,7 +111,7 @@ async fn concurrent_processes_each_keep_their_order() {
         writers.push(tokio::spawn(async move {
             let mut script = Script::claim(&*store, &format!("s{writer}"), writer * 1_000).await;
             for turn in 0..40 {
-                script.write(&*store, (0..1 + turn % 3).map(|n| said(&format!("{turn} {n}")))).await;
+                script.write(&*store, (0..1 + turn % 3).map(|n| message_event(&format!("{turn} {n}")))).await;
             }
             script
         }));
@@ -136,21 +136,21 @@ async fn lists_and_finds_sessions_that_another_process_left_unsettled() {
     let fixture = SqliteFixture::new(Durability::Fast);
     let crashed = fixture.store().await;
     let mut script = Script::claim(&crashed, "s", 1_000).await;
-    script.write(&crashed, [said("first words")]).await;
-    script.write(&crashed, (0..700).map(|n| said(&format!("word{n}")))).await;
-    script.write(&crashed, [described(Some("last title"), Some("/w"), None)]).await;
-    script.write(&crashed, [said("zebra")]).await;
+    script.write(&crashed, [message_event("first words")]).await;
+    script.write(&crashed, (0..700).map(|n| message_event(&format!("word{n}")))).await;
+    script.write(&crashed, [description_event(Some("last title"), Some("/w"), None)]).await;
+    script.write(&crashed, [message_event("zebra")]).await;
     // The first store still runs, but the second cannot see its cache.
     let store = fixture.store().await;
     let expected = SessionSummary::of(script.session_id.clone(), &script.written);
     assert_eq!(store.summary(&script.session_id).await.unwrap(), expected);
     let mut query = ListQuery::default();
     assert_eq!(store.list(&query).await.unwrap(), [expected]);
-    script.write(&crashed, [said("yak")]).await;
+    script.write(&crashed, [message_event("yak")]).await;
     query.text = Some("zebra word699 yak".to_owned());
     let expected = SessionSummary::of(script.session_id.clone(), &script.written);
     assert_eq!(store.list(&query).await.unwrap(), [expected]);
-    script.write(&crashed, [said("continued")]).await;
+    script.write(&crashed, [message_event("continued")]).await;
     script.check(&store).await;
 }
 
@@ -161,10 +161,10 @@ async fn waiter_sees_writes_and_deletion_by_another_process() {
     let mut script = Script::claim(&theirs, "s", 1_000).await;
     let waiting = |beyond| {
         let (store, id) = (Arc::clone(&ours), script.session_id.clone());
-        tokio::spawn(async move { store.grown(&id, beyond).await })
+        tokio::spawn(async move { store.wait_for_growth(&id, beyond).await })
     };
     let (one, two) = (waiting(0), waiting(1));
-    script.write(&theirs, [said("one")]).await;
+    script.write(&theirs, [message_event("one")]).await;
     assert_eq!(one.await.unwrap(), Ok(1));
     theirs.delete(&script.session_id).await.unwrap();
     let gone = two.await.unwrap();
@@ -177,7 +177,7 @@ async fn cancelled_append_is_written_whole_or_not_at_all() {
     let store = fixture.store().await;
     let mut script = Script::claim(&store, "s", 1_000).await;
     for _ in 0..50 {
-        let events = script.make([said("one"), said("two")]);
+        let events = script.make([message_event("one"), message_event("two")]);
         let head = script.written.len() as u64;
         let mut append = store.append(Append::new(&script.session_id, script.epoch, head, &events));
         let polled = futures_util::FutureExt::now_or_never(&mut append);
@@ -201,10 +201,10 @@ async fn waiter_in_the_same_process_is_notified_at_once() {
     let rounds = async {
         for beyond in 0..40 {
             let (waiting, id) = (Arc::clone(&store), script.session_id.clone());
-            let waiter = tokio::spawn(async move { waiting.grown(&id, beyond).await });
+            let waiter = tokio::spawn(async move { waiting.wait_for_growth(&id, beyond).await });
             // Give the waiter time to start waiting before the write.
             tokio::time::sleep(Duration::from_millis(5)).await;
-            script.write(&*store, [said("more")]).await;
+            script.write(&*store, [message_event("more")]).await;
             assert_eq!(waiter.await.unwrap(), Ok(beyond + 1));
         }
     };

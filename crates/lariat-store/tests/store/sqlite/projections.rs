@@ -5,7 +5,7 @@ use lariat_core::event::{AgentEvent, Goal, GoalStatus, Learning};
 use lariat_core::id::SessionId;
 use lariat_core::store::{Durability, StoreError};
 use lariat_store::sqlite::SqliteStore;
-use lariat_test::conformance::{Script, said};
+use lariat_test::conformance::{Script, message_event};
 
 use super::SqliteFixture;
 
@@ -46,7 +46,7 @@ async fn projections_reflect_the_latest_events_and_can_be_rebuilt() {
         [learned("a", "use tabs", &["style"]), learned("b", "run the tests", &["ci", "style"])],
     )
     .await;
-    one.write(&store, [said("no"), checkpoint("first"), goal("ship", GoalStatus::Active)]).await;
+    one.write(&store, [message_event("no"), checkpoint("first"), goal("ship", GoalStatus::Active)]).await;
     let mut two = Script::claim(&store, "two", 1_000_000).await;
     two.write(&store, [learned("a", "use spaces", &["style"]), learned("c", "sleep", &[])]).await;
     two.write(&store, [AgentEvent::Unlearned { learning_id: "b".to_owned() }]).await;

@@ -3,7 +3,7 @@
 use lariat_core::archive::{ListQuery, SessionArchive};
 use lariat_core::id::SessionId;
 use lariat_core::store::Durability;
-use lariat_test::conformance::{Script, described, said};
+use lariat_test::conformance::{Script, description_event, message_event};
 
 use super::SqliteFixture;
 
@@ -29,7 +29,7 @@ async fn finds_whole_words_of_all_scripts_in_any_case() {
         ("emoji", "done \u{1F98A} well"),
     ];
     for (number, (name, text)) in texts.iter().enumerate() {
-        Script::claim(&store, name, number as u64 * 1_000).await.write(&store, [said(text)]).await;
+        Script::claim(&store, name, number as u64 * 1_000).await.write(&store, [message_event(text)]).await;
     }
     for (text, expected) in [
         ("größe äöü", "german"),
@@ -58,12 +58,12 @@ async fn finds_a_fork_by_shared_words_and_never_a_deleted_session() {
     let fixture = SqliteFixture::new(Durability::Fast);
     let store = fixture.store().await;
     let mut parent = Script::claim(&store, "parent", 1_000).await;
-    parent.write(&store, [said("apple"), said("pear")]).await;
+    parent.write(&store, [message_event("apple"), message_event("pear")]).await;
     assert_eq!(found(&store, "apple").await, ["parent"]);
     store.fork(&parent.session_id, 1, &SessionId::from("fork")).await.unwrap();
     let mut fork = Script::claim(&store, "fork", 9_000_000).await;
     fork.catch_up(&store).await;
-    fork.write(&store, [described(Some("Plum"), None, None)]).await;
+    fork.write(&store, [description_event(Some("Plum"), None, None)]).await;
     assert_eq!(found(&store, "apple").await, ["fork", "parent"]);
     assert_eq!(found(&store, "apple plum").await, ["fork"]);
     assert_eq!(found(&store, "pear").await, ["parent"]);

@@ -14,8 +14,8 @@ use lariat_core::id::SessionId;
 use lariat_core::store::{Append, Durability, Epoch};
 use lariat_proofs::postgres::Server;
 
-use super::bare::BareEngine;
 use super::location::{Kind, StoreLocation, TempDirectory};
+use super::reference_engines::BareEngine;
 use super::{Outcome, Size, events, runtime, text};
 use crate::measure::median;
 

@@ -5,11 +5,11 @@
 //! Invariant: a part that could not be measured is a missed goal.
 
 mod append;
-mod bare;
 mod events;
 mod fork;
 mod list;
 mod location;
+mod reference_engines;
 mod resume;
 
 use lariat_proofs::postgres::Server;

@@ -137,7 +137,7 @@ fn working(builder: AgentBuilder) -> AgentBuilder {
     });
     let tool = LedgerTool::new("read", Ledger::new(), VirtualClock::new().shared())
         .with_effects(ToolEffects::READS)
-        .acting(|call| Act::text(events::listing(RESULT_BYTES, call.index as u64 + 1)));
+        .with_script(|call| Act::text(events::listing(RESULT_BYTES, call.index as u64 + 1)));
     builder.model(model).tool(tool)
 }
 

@@ -66,7 +66,7 @@ fn prepare(size: Size) -> std::io::Result<Bench> {
     let workspace = Workspace::open(repository.path()).map_err(std::io::Error::other)?;
     let bench = Workbench::new(workspace.with_sync(Sync::Fast))
         .with_commands(Commands::Unconfined)
-        .with_environment(Environment::inherited(std::env::vars_os()));
+        .with_environment(Environment::from_inherited(std::env::vars_os()));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     Ok(Bench { runtime, tools: default_tools(&bench), repository })
 }

@@ -16,7 +16,7 @@ use lariat_test::SeededRandom;
 
 use super::sandbox::carriers;
 use super::{number, option, runtime, words_of};
-use planted::Plant;
+use planted::PlantedMistake;
 use program::{PROGRAMS, Program};
 
 /// Runs in the full form.
@@ -84,7 +84,7 @@ struct Report {
 
 /// Runs every program with every ending in turn, and looks two seconds after each end for processes that are
 /// left.
-async fn run_all(runs: u64, seed: u64, plant: Option<Plant>) -> Result<Report, String> {
+async fn run_all(runs: u64, seed: u64, plant: Option<PlantedMistake>) -> Result<Report, String> {
     let mut random = SeededRandom::new(seed);
     let mut report = Report::default();
     let mut waiting: std::collections::VecDeque<(Instant, String, String)> = Default::default();
@@ -159,7 +159,7 @@ fn kill_survivors(over: Option<(Instant, String, String)>, report: &mut Report) 
 }
 
 fn launch(program: &Program, marker: &str) -> Launch {
-    let environment = Environment::inherited(std::env::vars_os()).with(MARKER, marker);
+    let environment = Environment::from_inherited(std::env::vars_os()).with(MARKER, marker);
     Launch::shell(program.text, std::env::temp_dir()).with_environment(environment)
 }
 
@@ -199,7 +199,12 @@ async fn run_one(
 }
 
 /// Lets another process supervise the program, and kills that process.
-async fn kill(program: &Program, marker: &str, after: Duration, plant: Option<Plant>) -> Result<(), String> {
+async fn kill(
+    program: &Program,
+    marker: &str,
+    after: Duration,
+    plant: Option<PlantedMistake>,
+) -> Result<(), String> {
     let own = std::env::current_exe().map_err(words_of)?;
     let mut command = Command::new(own);
     command.args(["supervise", "--program", program.name, "--marker", marker]);
@@ -218,7 +223,7 @@ pub(crate) fn supervise(options: &[&str]) -> Result<bool, String> {
     let program = PROGRAMS.iter().find(|program| program.name == name).ok_or("unknown program")?;
     let marker = option(options, "--marker").ok_or("missing option --marker")?;
     let hour = Duration::from_secs(3600);
-    if let Some(plant) = option(options, "--plant").and_then(Plant::named) {
+    if let Some(plant) = option(options, "--plant").and_then(PlantedMistake::named) {
         return planted::run(plant, program, Ending::Time, marker, hour).map(|()| true);
     }
     let launch = launch(program, marker).with_time(Some(hour));
@@ -237,8 +242,8 @@ pub(crate) fn supervise(options: &[&str]) -> Result<bool, String> {
 
 /// A supervisor whose programs are started by a helper process, even the first one.
 async fn with_helper_process() -> Result<Supervisor, String> {
-    let supervisor = Supervisor::with_launch_helper(LaunchHelper::own());
-    let first = Launch::new("true", "/").with_environment(Environment::inherited(std::env::vars_os()));
+    let supervisor = Supervisor::with_launch_helper(LaunchHelper::current_executable());
+    let first = Launch::new("true", "/").with_environment(Environment::from_inherited(std::env::vars_os()));
     supervisor.run(first, &CancellationToken::new()).await.map(|_| supervisor).map_err(words_of)
 }
 
@@ -246,7 +251,7 @@ async fn with_helper_process() -> Result<Supervisor, String> {
 async fn print_much(gigabytes: u64) -> Result<bool, String> {
     let before = memory()?;
     let command = format!("head -c {gigabytes}G /dev/zero");
-    let environment = Environment::inherited(std::env::vars_os());
+    let environment = Environment::from_inherited(std::env::vars_os());
     let launch = Launch::shell(command, std::env::temp_dir())
         .with_environment(environment)
         .with_time(Some(Duration::from_secs(600)));

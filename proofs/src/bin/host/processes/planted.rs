@@ -12,7 +12,7 @@ use super::{Ending, MARKER, run_all, runtime};
 
 /// A planted mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Plant {
+pub(super) enum PlantedMistake {
     /// Kills only the process group, so processes that left the group survive.
     GroupOnly,
     /// Kills the whole tree, but not when the supervisor itself is killed.
@@ -21,11 +21,12 @@ pub(super) enum Plant {
     TermOnly,
 }
 
-const PLANTS: [Plant; 3] = [Plant::GroupOnly, Plant::NoLifeline, Plant::TermOnly];
+const PLANTS: [PlantedMistake; 3] =
+    [PlantedMistake::GroupOnly, PlantedMistake::NoLifeline, PlantedMistake::TermOnly];
 /// Runs per mistake.
 const RUNS: u64 = 60;
 
-impl Plant {
+impl PlantedMistake {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::GroupOnly => "no-subreaper",
@@ -54,7 +55,7 @@ pub(super) fn all(seed: u64) -> Result<bool, String> {
 
 /// Runs a program with this mistake.
 pub(super) fn run(
-    plant: Plant,
+    plant: PlantedMistake,
     program: &Program,
     ending: Ending,
     marker: &str,
@@ -74,10 +75,10 @@ pub(super) fn run(
         std::thread::sleep(Duration::from_millis(5));
     }
     match plant {
-        Plant::GroupOnly => signal(&child, rustix::process::Signal::KILL),
-        Plant::TermOnly => signal(&child, rustix::process::Signal::TERM),
+        PlantedMistake::GroupOnly => signal(&child, rustix::process::Signal::KILL),
+        PlantedMistake::TermOnly => signal(&child, rustix::process::Signal::TERM),
         // This one is wrong only when its owner is killed.
-        Plant::NoLifeline => {
+        PlantedMistake::NoLifeline => {
             for pid in super::carriers(marker) {
                 if let Some(pid) = rustix::process::Pid::from_raw(pid as i32) {
                     let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);

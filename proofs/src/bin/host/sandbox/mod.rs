@@ -23,7 +23,7 @@ use super::{number, option, runtime, words_of};
 use case::Case;
 use scene::Scene;
 pub(crate) use scene::carriers;
-use trial::{Bench, PLANTS, Plant};
+use trial::{Bench, PLANTS, PlantedMistake};
 
 /// The unprivileged user.
 const NOBODY: &str = "65534";
@@ -115,7 +115,7 @@ fn planted(backends: &[&str]) -> Result<bool, String> {
             let _ = std::fs::remove_dir_all(place(backend, name));
             let tally = Tally::read(&String::from_utf8_lossy(&output.stdout));
             // Without a sandbox, every case marked as escaping must be seen to escape.
-            let noticed = if plant == Plant::NoSandbox {
+            let noticed = if plant == PlantedMistake::NoSandbox {
                 tally.cases > 0 && tally.escaped == tally.cases
             } else {
                 tally.escaped > 0
@@ -210,7 +210,7 @@ pub(crate) fn corpus(options: &[&str]) -> Result<bool, String> {
 fn select_cases(
     backend: &str,
     user: &str,
-    plant: Option<Plant>,
+    plant: Option<PlantedMistake>,
     only: Option<&str>,
     scene: &Scene,
 ) -> Result<Vec<Case>, String> {
@@ -222,7 +222,7 @@ fn select_cases(
     cases.retain(|case| only.is_none_or(|only| case.name.contains(only) || case.family == only));
     match plant {
         // Cases that would do real damage are not run without a sandbox.
-        Some(Plant::NoSandbox) => cases.retain(|case| case.bare && case.prints.is_none()),
+        Some(PlantedMistake::NoSandbox) => cases.retain(|case| case.bare && case.prints.is_none()),
         Some(plant) => cases.retain(|case| case.prints.is_none() && case.family == plant.family()),
         None => {}
     }
@@ -238,12 +238,12 @@ fn select_cases(
 async fn run_cases(
     backend: &str,
     user: &str,
-    plant: Option<Plant>,
+    plant: Option<PlantedMistake>,
     place: &Path,
     scene: &mut Scene,
     cases: &[Case],
 ) -> Result<Tally, String> {
-    let environment = Environment::inherited(std::env::vars_os());
+    let environment = Environment::from_inherited(std::env::vars_os());
     let found = probe(&place.join("probe"), &environment).await;
     let known = found.backends.iter().find(|known| known.name() == backend);
     let chosen: Backend =
@@ -255,7 +255,7 @@ async fn run_cases(
         let verdict = bench.judge(scene, case).await?;
         let took = started.elapsed();
         tally.count(case, &verdict);
-        if plant.is_some_and(|plant| plant != Plant::NoSandbox || !verdict.escapes.is_empty()) {
+        if plant.is_some_and(|plant| plant != PlantedMistake::NoSandbox || !verdict.escapes.is_empty()) {
             continue;
         }
         let title = format!("{backend} as {user}: {}: {}", case.family, case.name);

@@ -15,7 +15,7 @@ pub(super) async fn measure(starts: u64) -> Result<(), String> {
     let place = std::env::temp_dir().join(format!("lariat-starts-{}", std::process::id()));
     std::fs::create_dir_all(place.join("workspace")).map_err(words_of)?;
     let workspace = place.join("workspace").canonicalize().map_err(words_of)?;
-    let environment = Environment::inherited(std::env::vars_os());
+    let environment = Environment::from_inherited(std::env::vars_os());
     let found = probe(&place, &environment).await;
     std::fs::create_dir_all(&workspace).map_err(words_of)?;
     let mut kinds: Vec<(String, Option<Sandbox>)> = vec![("no sandbox".to_owned(), None)];

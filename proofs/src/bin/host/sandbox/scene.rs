@@ -116,13 +116,13 @@ impl Scene {
             pipe: None,
             base,
         };
-        self.furnish(&stage, case).map_err(words_of)?;
+        self.create_files(&stage, case).map_err(words_of)?;
         stage.pipe = Some(open_pipe(&stage.outside.join("fifo")).map_err(words_of)?);
         stage.before = stage.snapshot();
         Ok(stage)
     }
 
-    fn furnish(&self, stage: &CaseDirectories, case: &Case) -> std::io::Result<()> {
+    fn create_files(&self, stage: &CaseDirectories, case: &Case) -> std::io::Result<()> {
         let hidden = stage.home.join(".ssh");
         for path in [&stage.workspace, &stage.temporary, &stage.outside, &hidden] {
             std::fs::create_dir_all(path)?;
@@ -210,7 +210,7 @@ impl Scene {
         if output.contains("ESCAPED") {
             found.push("the program reports that it escaped".to_owned());
         }
-        found.extend(self.look_after_victim());
+        found.extend(self.check_victim());
         let left = carriers(&stage.marker);
         if !left.is_empty() {
             found.push(format!("{} processes were left", left.len()));
@@ -218,7 +218,7 @@ impl Scene {
         found
     }
 
-    fn look_after_victim(&self) -> Option<String> {
+    fn check_victim(&self) -> Option<String> {
         let pid = self.victim.id();
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());

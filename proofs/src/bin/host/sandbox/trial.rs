@@ -24,7 +24,7 @@ const BROKEN: [&str; 7] = [
 
 /// A planted hole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Plant {
+pub(super) enum PlantedMistake {
     Unprotected,
     Unhidden,
     SharedNetwork,
@@ -33,7 +33,7 @@ pub(super) enum Plant {
     NoSandbox,
 }
 
-impl Plant {
+impl PlantedMistake {
     /// The family of cases that must notice it.
     pub(super) fn family(self) -> &'static str {
         match self {
@@ -45,13 +45,13 @@ impl Plant {
     }
 }
 
-pub(super) const PLANTS: [(&str, Plant); 6] = [
-    ("protected-paths-left-out", Plant::Unprotected),
-    ("hidden-paths-left-out", Plant::Unhidden),
-    ("network-shared", Plant::SharedNetwork),
-    ("local-sockets-allowed", Plant::LocalSockets),
-    ("writable-root-too-wide", Plant::WideRoot),
-    ("no-sandbox", Plant::NoSandbox),
+pub(super) const PLANTS: [(&str, PlantedMistake); 6] = [
+    ("protected-paths-left-out", PlantedMistake::Unprotected),
+    ("hidden-paths-left-out", PlantedMistake::Unhidden),
+    ("network-shared", PlantedMistake::SharedNetwork),
+    ("local-sockets-allowed", PlantedMistake::LocalSockets),
+    ("writable-root-too-wide", PlantedMistake::WideRoot),
+    ("no-sandbox", PlantedMistake::NoSandbox),
 ];
 
 /// Result of a case.
@@ -65,13 +65,17 @@ pub(super) struct Verdict {
 
 pub(super) struct Bench {
     pub(super) backend: Backend,
-    pub(super) plant: Option<Plant>,
+    pub(super) plant: Option<PlantedMistake>,
     supervisor: Supervisor,
 }
 
 impl Bench {
-    pub(super) fn new(backend: Backend, plant: Option<Plant>) -> Self {
-        Self { backend, plant, supervisor: Supervisor::with_launch_helper(LaunchHelper::own()) }
+    pub(super) fn new(backend: Backend, plant: Option<PlantedMistake>) -> Self {
+        Self {
+            backend,
+            plant,
+            supervisor: Supervisor::with_launch_helper(LaunchHelper::current_executable()),
+        }
     }
 
     pub(super) async fn judge(&self, scene: &mut Scene, case: &Case) -> Result<Verdict, String> {
@@ -142,7 +146,7 @@ impl Bench {
         if case.wants("short") {
             launch = launch.with_time(Some(Duration::from_millis(1500)));
         }
-        if self.plant != Some(Plant::NoSandbox) {
+        if self.plant != Some(PlantedMistake::NoSandbox) {
             let port = value("TCP4").and_then(|port| port.parse().ok());
             launch = launch.with_sandbox(Sandbox::new(self.policy(case, stage, port), self.backend.clone()));
         }
@@ -175,12 +179,14 @@ impl Bench {
             policy.processes = Some(301);
         }
         match self.plant {
-            Some(Plant::Unprotected) => policy.protected.clear(),
-            Some(Plant::Unhidden) => policy.hidden.clear(),
-            Some(Plant::SharedNetwork) => policy.network = Network::On,
-            Some(Plant::LocalSockets) => policy.local_sockets = LocalSockets::Allowed,
-            Some(Plant::WideRoot) => policy.writable.extend(stage.workspace.parent().map(Into::into)),
-            Some(Plant::NoSandbox) | None => {}
+            Some(PlantedMistake::Unprotected) => policy.protected.clear(),
+            Some(PlantedMistake::Unhidden) => policy.hidden.clear(),
+            Some(PlantedMistake::SharedNetwork) => policy.network = Network::On,
+            Some(PlantedMistake::LocalSockets) => policy.local_sockets = LocalSockets::Allowed,
+            Some(PlantedMistake::WideRoot) => {
+                policy.writable.extend(stage.workspace.parent().map(Into::into))
+            }
+            Some(PlantedMistake::NoSandbox) | None => {}
         }
         policy
     }

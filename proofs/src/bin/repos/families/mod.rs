@@ -7,7 +7,7 @@
 
 mod files;
 mod git;
-mod odd;
+mod links_and_pipes;
 mod settings;
 
 use lariat_test::SeededRandom;
@@ -19,7 +19,7 @@ pub(crate) fn all() -> Vec<Repository> {
     let mut all = settings::all();
     all.extend(git::all());
     all.extend(files::all());
-    all.extend(odd::all());
+    all.extend(links_and_pipes::all());
     all
 }
 

@@ -5,13 +5,13 @@
 
 use serde_json::Value;
 
-use super::super::problem::Found;
+use super::super::problem::Problems;
 use crate::server::json;
 
 /// Maximum number of breakpoints in a request.
 const MOST: usize = 4;
 
-pub(super) fn check(found: &mut Found, body: &Value) {
+pub(super) fn check(found: &mut Problems, body: &Value) {
     let mut breakpoints = Vec::new();
     for (name, places) in [("tools", json::list(body, "tools")), ("system", json::list(body, "system"))] {
         for (index, place) in places.iter().enumerate() {

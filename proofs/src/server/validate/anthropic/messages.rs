@@ -7,12 +7,12 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::super::problem::Found;
+use super::super::problem::Problems;
 use super::super::{images, names};
 use super::{EXTRA, REQUIRED, thinking};
 use crate::server::{json, signature_fits};
 
-pub(super) fn check(found: &mut Found, body: &Value, model: &str) {
+pub(super) fn check(found: &mut Problems, body: &Value, model: &str) {
     let messages = json::list(body, "messages");
     if messages.is_empty() {
         return found.at(format_args!("messages"), "at least one message is required");
@@ -35,7 +35,7 @@ pub(super) fn check(found: &mut Found, body: &Value, model: &str) {
 }
 
 struct Walk<'a, 'f> {
-    found: &'f mut Found,
+    found: &'f mut Problems,
     /// All tool calls so far.
     ids: HashSet<&'a str>,
     /// Tool calls of the previous turn (or of this one, in an assistant turn), each with whether it has a
@@ -230,7 +230,7 @@ impl<'a> Walk<'a, '_> {
 const EMPTY_MESSAGE: &str =
     "all messages must have non-empty content except for the optional final assistant message";
 
-fn text(found: &mut Found, at: std::fmt::Arguments<'_>, block: &Value) {
+fn text(found: &mut Problems, at: std::fmt::Arguments<'_>, block: &Value) {
     match json::text(block, "text") {
         None => found.at(format_args!("{at}.text.text"), REQUIRED),
         Some("") if json::has(block, "cache_control") => {
@@ -244,7 +244,7 @@ fn text(found: &mut Found, at: std::fmt::Arguments<'_>, block: &Value) {
     }
 }
 
-fn image(found: &mut Found, at: std::fmt::Arguments<'_>, block: &Value) {
+fn image(found: &mut Problems, at: std::fmt::Arguments<'_>, block: &Value) {
     let Some(source) = block.get("source") else {
         return found.at(format_args!("{at}.image.source"), REQUIRED);
     };
@@ -265,7 +265,7 @@ fn image(found: &mut Found, at: std::fmt::Arguments<'_>, block: &Value) {
     }
 }
 
-fn thought(found: &mut Found, at: std::fmt::Arguments<'_>, block: &Value) {
+fn thought(found: &mut Problems, at: std::fmt::Arguments<'_>, block: &Value) {
     let Some(thinking) = json::text(block, "thinking") else {
         return found.at(format_args!("{at}.thinking.thinking"), REQUIRED);
     };
@@ -279,7 +279,7 @@ fn thought(found: &mut Found, at: std::fmt::Arguments<'_>, block: &Value) {
 }
 
 /// Checks how the conversation ends, and how the last assistant turn begins.
-fn ending(found: &mut Found, body: &Value, messages: &[Value], model: &str) {
+fn ending(found: &mut Problems, body: &Value, messages: &[Value], model: &str) {
     let role = |message: &Value| json::text(message, "role").map(str::to_owned);
     let last_kind = |message: &Value| {
         let block = json::list(message, "content")

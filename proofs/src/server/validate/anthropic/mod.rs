@@ -10,7 +10,7 @@ mod tools;
 
 use serde_json::Value;
 
-use super::problem::{Found, Problem};
+use super::problem::{Problem, Problems};
 use super::schema::{Strictness, loose_end};
 use crate::server::json;
 
@@ -43,7 +43,7 @@ const EXTRA: &str = "Extra inputs are not permitted";
 const REQUIRED: &str = "Field required";
 
 pub(super) fn problems(body: &Value) -> Vec<Problem> {
-    let mut found = Found::default();
+    let mut found = Problems::default();
     if !body.is_object() {
         found.whole("Input should be a valid dictionary or object to extract fields from");
         return found.0;
@@ -78,7 +78,7 @@ pub(super) fn problems(body: &Value) -> Vec<Problem> {
 
 /// What only version 2026-10-21 of the API rejects; a header selects the version.
 pub(super) fn problems_since_2026_10_21(body: &Value) -> Vec<Problem> {
-    let mut found = Found::default();
+    let mut found = Problems::default();
     for name in ["temperature", "top_p", "top_k"] {
         if body.get(name).is_some() {
             found.at(format_args!("{name}"), EXTRA);
@@ -101,7 +101,7 @@ pub(super) fn problems_since_2026_10_21(body: &Value) -> Vec<Problem> {
     found.0
 }
 
-fn system(found: &mut Found, body: &Value) {
+fn system(found: &mut Problems, body: &Value) {
     match body.get("system") {
         None | Some(Value::String(_)) => {}
         Some(Value::Array(blocks)) => {
@@ -120,7 +120,7 @@ fn system(found: &mut Found, body: &Value) {
     }
 }
 
-fn output(found: &mut Found, body: &Value, model: &str) {
+fn output(found: &mut Problems, body: &Value, model: &str) {
     let Some(config) = body.get("output_config") else { return };
     for name in json::unknown(config, &["effort", "format"]) {
         found.at(format_args!("output_config.{name}"), EXTRA);

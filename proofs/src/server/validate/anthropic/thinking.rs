@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::super::problem::Found;
+use super::super::problem::Problems;
 use crate::server::json;
 
 /// The form of thinking that a model accepts.
@@ -53,7 +53,7 @@ fn kind(body: &Value) -> Option<&str> {
     json::text(body.get("thinking")?, "type")
 }
 
-pub(super) fn check(found: &mut Found, body: &Value, model: &str) {
+pub(super) fn check(found: &mut Problems, body: &Value, model: &str) {
     let generation = generation(model);
     sampling(found, body, generation);
     let Some(thinking) = body.get("thinking") else { return };
@@ -100,7 +100,7 @@ pub(super) fn check(found: &mut Found, body: &Value, model: &str) {
 }
 
 /// Checks parameters that conflict with thinking.
-fn check_conflicts(found: &mut Found, body: &Value) {
+fn check_conflicts(found: &mut Problems, body: &Value) {
     if body.get("temperature").and_then(Value::as_f64).is_some_and(|heat| (heat - 1.0).abs() > f64::EPSILON) {
         found.whole("`temperature` may only be set to 1 when thinking is enabled.");
     }
@@ -116,7 +116,7 @@ fn check_conflicts(found: &mut Found, body: &Value) {
     }
 }
 
-fn sampling(found: &mut Found, body: &Value, generation: Generation) {
+fn sampling(found: &mut Problems, body: &Value, generation: Generation) {
     if body.get("temperature").and_then(Value::as_f64).is_some_and(|heat| !(0.0..=1.0).contains(&heat)) {
         found.at(format_args!("temperature"), "range: 0..1");
     }

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::super::names::is_word;
-use super::super::problem::Found;
+use super::super::problem::Problems;
 use crate::server::json;
 
 const FIELDS: &[&str] = &[
@@ -21,7 +21,7 @@ const FIELDS: &[&str] = &[
     "type",
 ];
 
-pub(super) fn check(found: &mut Found, body: &Value) {
+pub(super) fn check(found: &mut Problems, body: &Value) {
     let tools = json::list(body, "tools");
     if json::has(body, "tools") && !body.get("tools").is_some_and(Value::is_array) {
         found.at(format_args!("tools"), "Input should be a valid list");
@@ -46,7 +46,7 @@ pub(super) fn check(found: &mut Found, body: &Value) {
     choice(found, body, tools);
 }
 
-fn schema(found: &mut Found, index: usize, tool: &Value) {
+fn schema(found: &mut Problems, index: usize, tool: &Value) {
     let Some(schema) = tool.get("input_schema").filter(|schema| schema.is_object()) else {
         return found.at(format_args!("tools.{index}.custom.input_schema"), super::REQUIRED);
     };
@@ -59,7 +59,7 @@ fn schema(found: &mut Found, index: usize, tool: &Value) {
     }
 }
 
-fn choice(found: &mut Found, body: &Value, tools: &[Value]) {
+fn choice(found: &mut Problems, body: &Value, tools: &[Value]) {
     let Some(choice) = body.get("tool_choice").filter(|choice| !choice.is_null()) else { return };
     if tools.is_empty() {
         found.whole("tool_choice may only be specified while providing tools.");

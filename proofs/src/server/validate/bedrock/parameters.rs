@@ -8,7 +8,7 @@ use std::fmt::Arguments;
 use serde_json::Value;
 
 use super::super::names::is_word;
-use super::super::problem::Found;
+use super::super::problem::Problems;
 use super::known;
 use crate::server::json;
 
@@ -30,7 +30,7 @@ const FIELDS: &[&str] = &[
 /// Maximum number of cache points in a request.
 const MOST_CACHE_POINTS: usize = 4;
 
-pub(super) fn check(found: &mut Found, model: &str, body: &Value) {
+pub(super) fn check(found: &mut Problems, model: &str, body: &Value) {
     if model.is_empty() {
         found.at(format_args!("modelId"), "must not be empty");
     }
@@ -60,7 +60,7 @@ pub(super) fn check(found: &mut Found, model: &str, body: &Value) {
     }
 }
 
-pub(super) fn cache_point(found: &mut Found, at: Arguments<'_>, point: &Value) {
+pub(super) fn cache_point(found: &mut Problems, at: Arguments<'_>, point: &Value) {
     known(found, at, point, &["type", "ttl"]);
     if json::text(point, "type") != Some("default") {
         found.at(format_args!("{at}.cachePoint.type"), "Member must satisfy enum value set: [default]");
@@ -81,7 +81,7 @@ fn points(body: &Value) -> usize {
         .count()
 }
 
-fn inference(found: &mut Found, body: &Value) {
+fn inference(found: &mut Problems, body: &Value) {
     let Some(config) = body.get("inferenceConfig") else { return };
     known(
         found,
@@ -111,7 +111,7 @@ fn inference(found: &mut Found, body: &Value) {
     }
 }
 
-fn tools(found: &mut Found, body: &Value) {
+fn tools(found: &mut Problems, body: &Value) {
     let Some(config) = body.get("toolConfig") else { return };
     known(found, format_args!("toolConfig"), config, &["tools", "toolChoice"]);
     let tools = json::list(config, "tools");
@@ -174,7 +174,7 @@ fn tools(found: &mut Found, body: &Value) {
     }
 }
 
-fn thinking(found: &mut Found, body: &Value) {
+fn thinking(found: &mut Problems, body: &Value) {
     let fields = body.get("additionalModelRequestFields");
     let Some(thinking) = fields.and_then(|fields| fields.get("thinking")) else { return };
     if json::text(thinking, "type") != Some("enabled") {

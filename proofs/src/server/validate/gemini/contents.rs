@@ -7,7 +7,7 @@
 
 use serde_json::Value;
 
-use super::super::problem::Found;
+use super::super::problem::Problems;
 use super::super::{images, names};
 use super::{is_third, unknown_name};
 use crate::server::{Wire, base64, json};
@@ -26,7 +26,7 @@ const DATA: &[&str] = &[
 /// Fields that may accompany the data.
 const BESIDE: &[&str] = &["thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"];
 
-pub(super) fn check(found: &mut Found, wire: Wire, model: &str, body: &Value) {
+pub(super) fn check(found: &mut Problems, wire: Wire, model: &str, body: &Value) {
     let contents = json::list(body, "contents");
     if contents.is_empty() {
         return found.at(format_args!("GenerateContentRequest.contents"), "contents is not specified");
@@ -69,7 +69,7 @@ fn with<'a>(content: &'a Value, field: &'a str) -> impl Iterator<Item = &'a Valu
     json::list(content, "parts").iter().filter_map(move |part| part.get(field))
 }
 
-fn pairs(found: &mut Found, index: usize, previous: Option<&Value>, content: &Value) {
+fn pairs(found: &mut Problems, index: usize, previous: Option<&Value>, content: &Value) {
     let calls: Vec<&Value> = previous.into_iter().flat_map(|before| with(before, "functionCall")).collect();
     let responses: Vec<&Value> = with(content, "functionResponse").collect();
     if calls.len() != responses.len() {
@@ -103,7 +103,7 @@ fn pairs(found: &mut Found, index: usize, previous: Option<&Value>, content: &Va
     }
 }
 
-fn parts(found: &mut Found, wire: Wire, model: &str, index: usize, content: &Value, role: &str) {
+fn parts(found: &mut Problems, wire: Wire, model: &str, index: usize, content: &Value, role: &str) {
     let parts = json::list(content, "parts");
     if parts.is_empty() {
         let message = "contents.parts must not be empty.";
@@ -160,7 +160,7 @@ fn parts(found: &mut Found, wire: Wire, model: &str, index: usize, content: &Val
 }
 
 fn response(
-    found: &mut Found,
+    found: &mut Problems,
     wire: Wire,
     model: &str,
     at: std::fmt::Arguments<'_>,
@@ -195,7 +195,7 @@ fn response(
     }
 }
 
-fn inline(found: &mut Found, at: std::fmt::Arguments<'_>, blob: &Value) {
+fn inline(found: &mut Problems, at: std::fmt::Arguments<'_>, blob: &Value) {
     if !json::text(blob, "mimeType").is_some_and(|kind| kind.contains('/')) {
         found.at(format_args!("{at}.inline_data.mime_type"), "mimeType is required.");
     }
@@ -205,7 +205,7 @@ fn inline(found: &mut Found, at: std::fmt::Arguments<'_>, blob: &Value) {
 }
 
 /// Checks thought signatures. The current turn begins with the last user content without a function response.
-fn signatures(found: &mut Found, contents: &[Value]) {
+fn signatures(found: &mut Problems, contents: &[Value]) {
     let prompts = |content: &Value| {
         json::text(content, "role") == Some("user") && with(content, "functionResponse").next().is_none()
     };

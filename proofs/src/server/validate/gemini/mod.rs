@@ -7,7 +7,7 @@ mod tools;
 
 use serde_json::Value;
 
-use super::problem::{Found, Problem};
+use super::problem::{Problem, Problems};
 use crate::server::camel::camel;
 use crate::server::{Wire, json};
 
@@ -53,7 +53,7 @@ const CONFIG: &[&str] = &[
 ];
 
 pub(super) fn problems(wire: Wire, model: &str, body: &Value) -> Vec<Problem> {
-    let mut found = Found::default();
+    let mut found = Problems::default();
     let body = &*camel(body);
     let own = if wire == Wire::Vertex { VERTEX_ONLY } else { GEMINI_ONLY };
     for name in json::unknown(body, FIELDS).filter(|name| !own.contains(name)) {
@@ -86,7 +86,7 @@ fn is_third(model: &str) -> bool {
     model.contains("gemini-3")
 }
 
-fn config(found: &mut Found, model: &str, body: &Value) {
+fn config(found: &mut Problems, model: &str, body: &Value) {
     let Some(config) = body.get("generationConfig") else { return };
     for name in json::unknown(config, CONFIG) {
         found.whole(unknown_name(name, "generation_config"));
@@ -113,7 +113,7 @@ fn config(found: &mut Found, model: &str, body: &Value) {
     thinking(found, model, config);
 }
 
-fn thinking(found: &mut Found, model: &str, config: &Value) {
+fn thinking(found: &mut Problems, model: &str, config: &Value) {
     let Some(thinking) = config.get("thinkingConfig") else { return };
     for name in json::unknown(thinking, &["includeThoughts", "thinkingBudget", "thinkingLevel"]) {
         found.whole(unknown_name(name, "generation_config.thinking_config"));

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::super::names::is_google_function;
-use super::super::problem::Found;
+use super::super::problem::Problems;
 use super::unknown_name;
 use crate::server::json;
 
@@ -43,7 +43,7 @@ pub(super) fn declarations(body: &Value) -> Vec<&Value> {
     json::list(body, "tools").iter().flat_map(|tool| json::list(tool, "functionDeclarations")).collect()
 }
 
-pub(super) fn check(found: &mut Found, body: &Value) {
+pub(super) fn check(found: &mut Problems, body: &Value) {
     let declared = declarations(body);
     for (index, function) in declared.iter().enumerate() {
         let at = format!("tools[0].function_declarations[{index}]");
@@ -89,7 +89,7 @@ pub(super) fn check(found: &mut Found, body: &Value) {
     calling(found, body, &declared);
 }
 
-fn schema(found: &mut Found, at: &str, schema: &Value) {
+fn schema(found: &mut Problems, at: &str, schema: &Value) {
     for name in json::unknown(schema, SCHEMA) {
         found.whole(unknown_name(name, at));
     }
@@ -115,7 +115,7 @@ fn schema(found: &mut Found, at: &str, schema: &Value) {
     }
 }
 
-fn calling(found: &mut Found, body: &Value, declared: &[&Value]) {
+fn calling(found: &mut Problems, body: &Value, declared: &[&Value]) {
     let Some(config) = body.get("toolConfig") else { return };
     for name in json::unknown(
         config,

@@ -1,11 +1,11 @@
 use serde_json::{Value, json};
 
-use super::{PIXEL, passes, refused, with, without};
+use super::{PIXEL, assert_rejected, passes, with, without};
 use crate::server::{Wire, signature};
 
 const WIRE: Wire = Wire::AnthropicMessages;
 
-fn decent() -> Value {
+fn valid_request() -> Value {
     json!({
         "model": "claude-sonnet-4-5",
         "max_tokens": 4096,
@@ -42,8 +42,8 @@ fn decent() -> Value {
 
 #[test]
 fn a_valid_request_passes() {
-    passes(WIRE, "", &decent());
-    let adaptive = with(&decent(), "/thinking", json!({"type": "adaptive"}));
+    passes(WIRE, "", &valid_request());
+    let adaptive = with(&valid_request(), "/thinking", json!({"type": "adaptive"}));
     let adaptive = with(&adaptive, "/output_config", json!({"effort": "high"}));
     passes(WIRE, "", &with(&adaptive, "/model", json!("claude-opus-4-7")));
     passes(
@@ -55,7 +55,7 @@ fn a_valid_request_passes() {
 
 #[test]
 fn results_may_come_in_neighbouring_user_messages() {
-    let mut split = decent();
+    let mut split = valid_request();
     let rest = split["messages"][2]["content"].as_array_mut().unwrap().split_off(1);
     split["messages"].as_array_mut().unwrap().push(json!({"role": "user", "content": rest}));
     passes(WIRE, "", &split);
@@ -112,7 +112,7 @@ fn every_rule_rejects_its_example() {
         ("/tools/0/cache_control", json!({"type": "ephemeral"}), "must not come after a ttl='5m'"),
     ];
     for (pointer, value, expected) in set {
-        refused(WIRE, "", &with(&decent(), pointer, value.clone()), expected);
+        assert_rejected(WIRE, "", &with(&valid_request(), pointer, value.clone()), expected);
     }
     for (pointer, expected) in [
         ("/max_tokens", "max_tokens: Field required"),
@@ -123,43 +123,43 @@ fn every_rule_rejects_its_example() {
         ("/tools/0/input_schema", "tools.0.custom.input_schema: Field required"),
         ("/tools", "tool_choice may only be specified while providing tools"),
     ] {
-        refused(WIRE, "", &without(&decent(), pointer), expected);
+        assert_rejected(WIRE, "", &without(&valid_request(), pointer), expected);
     }
 }
 
 #[test]
 fn text_before_the_results_is_rejected() {
-    let mut swapped = decent();
+    let mut swapped = valid_request();
     swapped["messages"][2]["content"].as_array_mut().unwrap().rotate_right(1);
-    refused(WIRE, "", &swapped, "must come before other content");
+    assert_rejected(WIRE, "", &swapped, "must come before other content");
 }
 
 #[test]
 fn the_last_turn_with_tools_must_begin_with_thinking() {
-    let mut bare = decent();
+    let mut bare = valid_request();
     bare["messages"][1]["content"].as_array_mut().unwrap().drain(..2);
-    refused(WIRE, "", &bare, "Expected `thinking` or `redacted_thinking`, but found `tool_use`");
+    assert_rejected(WIRE, "", &bare, "Expected `thinking` or `redacted_thinking`, but found `tool_use`");
     passes(WIRE, "", &without(&bare, "/thinking"));
 }
 
 #[test]
 fn thinking_may_not_end_a_message() {
-    let mut cut = decent();
+    let mut cut = valid_request();
     cut["messages"].as_array_mut().unwrap().truncate(2);
     cut["messages"][1]["content"].as_array_mut().unwrap().truncate(1);
     cut["messages"].as_array_mut().unwrap().push(json!({"role": "user", "content": "go on"}));
-    refused(WIRE, "", &cut, "The final block in an assistant message cannot be `thinking`");
+    assert_rejected(WIRE, "", &cut, "The final block in an assistant message cannot be `thinking`");
 }
 
 #[test]
 fn a_fifth_breakpoint_is_rejected() {
-    let mut many = decent();
+    let mut many = valid_request();
     for block in many["messages"][0]["content"].as_array_mut().unwrap() {
         block["cache_control"] = json!({"type": "ephemeral"});
     }
     passes(WIRE, "", &many);
     let many = with(&many, "/messages/2/content/0/cache_control", json!({"type": "ephemeral"}));
-    refused(WIRE, "", &many, "A maximum of 4 blocks with cache_control may be provided. Found 5.");
+    assert_rejected(WIRE, "", &many, "A maximum of 4 blocks with cache_control may be provided. Found 5.");
 }
 
 #[test]
@@ -169,8 +169,8 @@ fn prefill_depends_on_the_model() {
             {"role": "user", "content": "hi"}, {"role": "assistant", "content": text}]})
     };
     passes(WIRE, "", &request("claude-sonnet-4-5", "The answer is"));
-    refused(WIRE, "", &request("claude-sonnet-4-5", "The answer is "), "trailing whitespace");
-    refused(
+    assert_rejected(WIRE, "", &request("claude-sonnet-4-5", "The answer is "), "trailing whitespace");
+    assert_rejected(
         WIRE,
         "",
         &request("claude-opus-4-7", "The answer is"),
@@ -182,7 +182,7 @@ fn prefill_depends_on_the_model() {
 fn new_models_reject_sampling_parameters() {
     let request = json!({"model": "claude-opus-4-7", "max_tokens": 10, "temperature": 1,
         "messages": [{"role": "user", "content": "hi"}]});
-    refused(WIRE, "", &request, "`temperature` is deprecated for this model.");
+    assert_rejected(WIRE, "", &request, "`temperature` is deprecated for this model.");
 }
 
 #[test]
@@ -195,5 +195,5 @@ fn structured_output_must_close_its_objects() {
         json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false});
     passes(WIRE, "", &format(closed.clone()));
     let nested = json!({"type": "array", "items": without(&closed, "/additionalProperties")});
-    refused(WIRE, "", &format(nested), "'additionalProperties' must be explicitly set to false");
+    assert_rejected(WIRE, "", &format(nested), "'additionalProperties' must be explicitly set to false");
 }

@@ -1,12 +1,12 @@
 use serde_json::{Value, json};
 
-use super::{PIXEL, passes, refused, with, without};
+use super::{PIXEL, assert_rejected, passes, with, without};
 use crate::server::{Wire, signature};
 
 const WIRE: Wire = Wire::BedrockConverse;
 const MODEL: &str = "anthropic.claude-opus-4-5-20251101-v1:0";
 
-fn decent() -> Value {
+fn valid_request() -> Value {
     json!({
         "system": [{"text": "Be brief."}, {"cachePoint": {"type": "default"}}],
         "inferenceConfig": {"maxTokens": 4096},
@@ -36,7 +36,7 @@ fn decent() -> Value {
 
 #[test]
 fn a_valid_request_passes() {
-    passes(WIRE, MODEL, &decent());
+    passes(WIRE, MODEL, &valid_request());
     passes(WIRE, MODEL, &json!({"messages": [{"role": "user", "content": [{"text": "hi"}]}]}));
 }
 
@@ -99,7 +99,7 @@ fn every_rule_rejects_its_example() {
         ("/toolConfig/toolChoice", json!({"tool": {"name": "gone"}}), "no tool is named gone"),
     ];
     for (pointer, value, expected) in set {
-        refused(WIRE, MODEL, &with(&decent(), pointer, value.clone()), expected);
+        assert_rejected(WIRE, MODEL, &with(&valid_request(), pointer, value.clone()), expected);
     }
     for (pointer, expected) in [
         ("/toolConfig", "The toolConfig field must be defined"),
@@ -110,14 +110,14 @@ fn every_rule_rejects_its_example() {
         ("/messages/2", "requires the last turn in the conversation to be a user message"),
         ("/messages/1", "must alternate between user and assistant roles"),
     ] {
-        refused(WIRE, MODEL, &without(&decent(), pointer), expected);
+        assert_rejected(WIRE, MODEL, &without(&valid_request(), pointer), expected);
     }
 }
 
 #[test]
 fn a_fifth_cache_point_is_rejected() {
     let point = json!({"cachePoint": {"type": "default"}});
-    let four = with(&decent(), "/system/-", point.clone());
+    let four = with(&valid_request(), "/system/-", point.clone());
     passes(WIRE, MODEL, &four);
-    refused(WIRE, MODEL, &with(&four, "/system/-", point), "A maximum of 4 cachePoint blocks");
+    assert_rejected(WIRE, MODEL, &with(&four, "/system/-", point), "A maximum of 4 cachePoint blocks");
 }

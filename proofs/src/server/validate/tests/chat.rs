@@ -1,11 +1,11 @@
 use serde_json::{Value, json};
 
-use super::{PIXEL, passes, refused, with, without};
+use super::{PIXEL, assert_rejected, passes, with, without};
 use crate::server::Wire;
 
 const WIRE: Wire = Wire::OpenAiChat;
 
-fn decent() -> Value {
+fn valid_request() -> Value {
     json!({
         "model": "gpt-5.2",
         "max_completion_tokens": 4096,
@@ -37,19 +37,19 @@ fn decent() -> Value {
 fn extensions_of_compatible_servers_pass_only_for_their_models() {
     for (field, value) in [("thinking", json!({"type": "enabled"})), ("reasoning", json!({"effort": "low"}))]
     {
-        let asked = with(&decent(), &format!("/{field}"), value);
-        refused(WIRE, "", &asked, &format!("Unrecognized request argument supplied: {field}"));
+        let asked = with(&valid_request(), &format!("/{field}"), value);
+        assert_rejected(WIRE, "", &asked, &format!("Unrecognized request argument supplied: {field}"));
         passes(WIRE, "", &with(&asked, "/model", json!("deepseek-reasoner")));
     }
-    let any = with(&decent(), "/tool_choice", json!("any"));
-    refused(WIRE, "", &any, "Invalid value: \"any\"");
+    let any = with(&valid_request(), "/tool_choice", json!("any"));
+    assert_rejected(WIRE, "", &any, "Invalid value: \"any\"");
     passes(WIRE, "", &with(&any, "/model", json!("mistral-large-latest")));
 }
 
 #[test]
 fn a_valid_request_passes() {
-    passes(WIRE, "", &decent());
-    let other = with(&decent(), "/model", json!("deepseek-reasoner"));
+    passes(WIRE, "", &valid_request());
+    let other = with(&valid_request(), "/model", json!("deepseek-reasoner"));
     passes(WIRE, "", &with(&other, "/messages/2/reasoning_content", json!("hm")));
     passes(
         WIRE,
@@ -117,7 +117,7 @@ fn every_rule_rejects_its_example() {
         ("/response_format", json!({"type": "schema"}), "response_format.type"),
     ];
     for (pointer, value, expected) in set {
-        refused(WIRE, "", &with(&decent(), pointer, value.clone()), expected);
+        assert_rejected(WIRE, "", &with(&valid_request(), pointer, value.clone()), expected);
     }
     for (pointer, expected) in [
         ("/model", "you must provide a model parameter"),
@@ -127,13 +127,13 @@ fn every_rule_rejects_its_example() {
         ("/tools", "'tool_choice' is only allowed when 'tools' are specified"),
         ("/messages/2/tool_calls", "expected a string, got null"),
     ] {
-        refused(WIRE, "", &without(&decent(), pointer), expected);
+        assert_rejected(WIRE, "", &without(&valid_request(), pointer), expected);
     }
 }
 
 #[test]
 fn a_message_between_a_call_and_its_results_is_rejected() {
-    let mut split = decent();
+    let mut split = valid_request();
     split["messages"].as_array_mut().unwrap().insert(4, json!({"role": "user", "content": "hurry"}));
-    refused(WIRE, "", &split, "did not have response messages: call_1");
+    assert_rejected(WIRE, "", &split, "did not have response messages: call_1");
 }

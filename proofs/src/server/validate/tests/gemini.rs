@@ -1,12 +1,12 @@
 use serde_json::{Value, json};
 
-use super::{PIXEL, passes, refused, with, without};
+use super::{PIXEL, assert_rejected, passes, with, without};
 use crate::server::Wire;
 
 const WIRE: Wire = Wire::Gemini;
 const MODEL: &str = "gemini-3-pro-preview";
 
-fn decent() -> Value {
+fn valid_request() -> Value {
     json!({
         "systemInstruction": {"parts": [{"text": "Be brief."}]},
         "generationConfig": {"maxOutputTokens": 4096, "thinkingConfig": {"includeThoughts": true, "thinkingLevel": "high"}},
@@ -34,13 +34,13 @@ fn decent() -> Value {
 
 #[test]
 fn a_valid_request_passes() {
-    passes(WIRE, MODEL, &decent());
+    passes(WIRE, MODEL, &valid_request());
     passes(
         WIRE,
         MODEL,
-        &with(&decent(), "/generationConfig/thinkingConfig", json!({"include_thoughts": true})),
+        &with(&valid_request(), "/generationConfig/thinkingConfig", json!({"include_thoughts": true})),
     );
-    passes(Wire::Vertex, MODEL, &with(&decent(), "/labels", json!({"team": "x"})));
+    passes(Wire::Vertex, MODEL, &with(&valid_request(), "/labels", json!({"team": "x"})));
     passes(WIRE, "gemini-2.5-flash", &json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}));
 }
 
@@ -101,7 +101,7 @@ fn every_rule_rejects_its_example() {
         ),
     ];
     for (pointer, value, expected) in set {
-        refused(WIRE, MODEL, &with(&decent(), pointer, value.clone()), expected);
+        assert_rejected(WIRE, MODEL, &with(&valid_request(), pointer, value.clone()), expected);
     }
     for (pointer, expected) in [
         ("/contents/1/parts/1/thoughtSignature", "missing a thought_signature in functionCall parts"),
@@ -109,21 +109,21 @@ fn every_rule_rejects_its_example() {
         ("/contents/2", "followed by a function response turn"),
         ("/contents/1", "comes immediately after a function call turn"),
     ] {
-        refused(WIRE, MODEL, &without(&decent(), pointer), expected);
+        assert_rejected(WIRE, MODEL, &without(&valid_request(), pointer), expected);
     }
 }
 
 #[test]
 fn adjacent_turns_of_one_role_are_rejected() {
-    let more = with(&decent(), "/contents/-", json!({"role": "user", "parts": [{"text": "hurry"}]}));
-    refused(WIRE, MODEL, &more, "alternate between user and model");
-    let last = with(&decent(), "/contents/-", json!({"role": "model", "parts": [{"text": "so"}]}));
-    refused(WIRE, MODEL, &last, "end with a user role");
+    let more = with(&valid_request(), "/contents/-", json!({"role": "user", "parts": [{"text": "hurry"}]}));
+    assert_rejected(WIRE, MODEL, &more, "alternate between user and model");
+    let last = with(&valid_request(), "/contents/-", json!({"role": "model", "parts": [{"text": "so"}]}));
+    assert_rejected(WIRE, MODEL, &last, "end with a user role");
 }
 
 #[test]
 fn signatures_are_required_only_in_the_current_turn() {
-    let bare = without(&decent(), "/contents/1/parts/1/thoughtSignature");
+    let bare = without(&valid_request(), "/contents/1/parts/1/thoughtSignature");
     let done = with(&bare, "/contents/-", json!({"role": "model", "parts": [{"text": "so"}]}));
     let next = with(&done, "/contents/-", json!({"role": "user", "parts": [{"text": "and now?"}]}));
     passes(WIRE, MODEL, &next);
@@ -139,7 +139,7 @@ fn the_second_generation_thinks_by_budget() {
     let (model, body) = request("gemini-2.5-pro", json!({"thinkingBudget": -1}));
     passes(WIRE, &model, &body);
     let (model, body) = request("gemini-2.5-pro", json!({"thinkingBudget": 0}));
-    refused(WIRE, &model, &body, "only works in thinking mode");
+    assert_rejected(WIRE, &model, &body, "only works in thinking mode");
     let (model, body) = request("gemini-2.5-flash", json!({"thinkingLevel": "low"}));
-    refused(WIRE, &model, &body, "Thinking level is not supported");
+    assert_rejected(WIRE, &model, &body, "Thinking level is not supported");
 }

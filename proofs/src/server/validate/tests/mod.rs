@@ -51,7 +51,7 @@ fn passes(wire: Wire, model: &str, request: &Value) {
 }
 
 /// Asserts that the request is rejected, and that one of the reasons contains `expected`.
-fn refused(wire: Wire, model: &str, request: &Value, expected: &str) {
+fn assert_rejected(wire: Wire, model: &str, request: &Value, expected: &str) {
     let problems: Vec<String> = body(wire, model, request).iter().map(ToString::to_string).collect();
     assert!(
         problems.iter().any(|problem| problem.contains(expected)),

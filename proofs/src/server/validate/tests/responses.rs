@@ -1,11 +1,11 @@
 use serde_json::{Value, json};
 
-use super::{PIXEL, passes, refused, with, without};
+use super::{PIXEL, assert_rejected, passes, with, without};
 use crate::server::{Wire, signature};
 
 const WIRE: Wire = Wire::OpenAiResponses;
 
-fn decent() -> Value {
+fn valid_request() -> Value {
     json!({
         "model": "gpt-5.2",
         "instructions": "Be brief.",
@@ -37,8 +37,8 @@ fn decent() -> Value {
 
 #[test]
 fn a_valid_request_passes() {
-    passes(WIRE, "", &decent());
-    passes(Wire::AzureResponses, "", &decent());
+    passes(WIRE, "", &valid_request());
+    passes(Wire::AzureResponses, "", &valid_request());
     passes(WIRE, "", &json!({"model": "gpt-4o", "input": "hi", "temperature": 0.2}));
 }
 
@@ -87,7 +87,7 @@ fn every_rule_rejects_its_example() {
         ("/text", json!({"format": {"type": "json_schema", "schema": {}}}), "text.format.name"),
     ];
     for (pointer, value, expected) in set {
-        refused(WIRE, "", &with(&decent(), pointer, value.clone()), expected);
+        assert_rejected(WIRE, "", &with(&valid_request(), pointer, value.clone()), expected);
     }
     for (pointer, expected) in [
         ("/model", "Missing required parameter: 'model'"),
@@ -98,18 +98,18 @@ fn every_rule_rejects_its_example() {
         ("/input/1/summary", "input[1].summary"),
         ("/tools/0/name", "Missing required parameter: 'tools[0].name'"),
     ] {
-        refused(WIRE, "", &without(&decent(), pointer), expected);
+        assert_rejected(WIRE, "", &without(&valid_request(), pointer), expected);
     }
 }
 
 #[test]
 fn reasoning_without_its_item_is_rejected() {
-    let mut orphan = decent();
+    let mut orphan = valid_request();
     orphan["input"].as_array_mut().unwrap().drain(2..4);
-    refused(WIRE, "", &orphan, "without its required following item");
-    let mut orphan = decent();
+    assert_rejected(WIRE, "", &orphan, "without its required following item");
+    let mut orphan = valid_request();
     orphan["input"].as_array_mut().unwrap().drain(2..7);
-    refused(WIRE, "", &orphan, "without its required following item");
+    assert_rejected(WIRE, "", &orphan, "without its required following item");
     orphan["input"].as_array_mut().unwrap().truncate(2);
-    refused(WIRE, "", &orphan, "without its required following item");
+    assert_rejected(WIRE, "", &orphan, "without its required following item");
 }

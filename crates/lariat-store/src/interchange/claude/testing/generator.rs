@@ -118,7 +118,7 @@ impl GeneratedFile {
     }
 
     /// Writes a chain line after the tip and makes it the tip.
-    fn go_on(&mut self, kind: &str, more: Value) -> String {
+    fn write_next(&mut self, kind: &str, more: Value) -> String {
         let parent = self.tip.clone();
         let uuid = self.write(kind, parent.as_deref(), more);
         self.tip = Some(uuid.clone());
@@ -126,7 +126,7 @@ impl GeneratedFile {
     }
 
     fn say(&mut self, kind: &str, more: Value) {
-        let uuid = self.go_on(kind, more);
+        let uuid = self.write_next(kind, more);
         self.spoken.push(uuid);
     }
 
@@ -280,13 +280,13 @@ impl GeneratedFile {
         } else {
             json!({"attachment": {"type": "todo_reminder", "content": [self.words()]}})
         };
-        self.go_on(kind, more);
+        self.write_next(kind, more);
     }
 
     fn progress(&mut self) {
         self.kinds.push("progress");
         let tip = self.tip.clone();
-        self.go_on("progress", json!({"data": {"type": "bash_progress"}, "toolUseID": "t"}));
+        self.write_next("progress", json!({"data": {"type": "bash_progress"}, "toolUseID": "t"}));
         if self.dice.below(2) == 0 {
             // Reproduces files in which progress lines fork the chain.
             self.tip = tip;
@@ -296,7 +296,7 @@ impl GeneratedFile {
     fn meta(&mut self) {
         self.kinds.push("meta");
         let words = self.words();
-        self.go_on("user", json!({"isMeta": true, "message": {"role": "user", "content": words}}));
+        self.write_next("user", json!({"isMeta": true, "message": {"role": "user", "content": words}}));
     }
 
     fn sidechain(&mut self) {
@@ -325,7 +325,7 @@ impl GeneratedFile {
         let more =
             json!({"teamName": "red", "agentName": "a", "message": {"role": "user", "content": words}});
         if self.dice.below(2) == 0 {
-            self.go_on("user", more);
+            self.write_next("user", more);
         } else {
             let parent = self.tip.clone();
             self.write("user", parent.as_deref(), more);
@@ -337,7 +337,7 @@ impl GeneratedFile {
         let before = self.tip.take();
         let more = json!({"subtype": "compact_boundary", "content": "Conversation compacted", "logicalParentUuid": before,
             "compactMetadata": {"trigger": "auto", "preTokens": 155_000}});
-        self.go_on("system", more);
+        self.write_next("system", more);
         let words = self.words();
         self.say("user", json!({"isCompactSummary": true, "message": {"role": "user", "content": words}}));
     }
@@ -407,7 +407,7 @@ impl GeneratedFile {
             5 => {
                 self.kinds.push("no message");
                 let kind = ["user", "assistant"][self.dice.below(2) as usize];
-                self.go_on(kind, json!({}));
+                self.write_next(kind, json!({}));
             }
             _ => {
                 let words: Map<String, Value> = Map::from_iter([("words".to_owned(), json!(1))]);

@@ -41,7 +41,7 @@ pub(super) fn fold_conversation(events: &[Event]) -> (Conversation, Vec<MessageI
     let window = transcript.window();
     let ids =
         window.iter().filter(|message| message.as_llm().is_some()).map(|message| message.id()).collect();
-    (spoken(window.llm_messages()), ids, repairs.len())
+    (conversation_of(window.llm_messages()), ids, repairs.len())
 }
 
 /// Returns the ids of all messages of an import.
@@ -53,7 +53,7 @@ pub(super) fn all_ids(imported: &ImportedSession) -> Vec<MessageId> {
     messages.flatten().map(|message| message.id()).collect()
 }
 
-fn spoken<'a>(messages: impl Iterator<Item = &'a Message>) -> Conversation {
+fn conversation_of<'a>(messages: impl Iterator<Item = &'a Message>) -> Conversation {
     let mut said = Vec::new();
     for message in messages {
         match message {
@@ -189,8 +189,8 @@ pub(super) fn expected(file: &[u8]) -> Conversation {
             messages.push(message(Message::User(UserMessage::new(content))));
         }
     }
-    let (transcript, _) = Transcript::repaired(messages);
-    spoken(transcript.window().llm_messages())
+    let (transcript, _) = Transcript::repair(messages);
+    conversation_of(transcript.window().llm_messages())
 }
 
 #[derive(Default)]

@@ -133,7 +133,7 @@ fn hook_text_about_a_prompt_is_marked_and_appended() {
 fn run_can_be_cancelled_while_hooks_hang() {
     for moment in ["effect Filter", "effect Tell Stop", "effect Tell PostCompact"] {
         let mut scenario = catalogue::hook_after_compaction()
-            .with_session_hooks(LifecycleEventKind::Stop, [HookAnswer::blocks("no")]);
+            .with_session_hooks(LifecycleEventKind::Stop, [HookAnswer::block("no")]);
         scenario = scenario
             .filtered(FilterOutcome::Reject { reason: "late".into() })
             .when(moment, TestAction::Cancel);

@@ -25,8 +25,8 @@ const SECTION: &str = "answer";
 const MAX_MISTAKES: usize = 5;
 
 /// The schema that an answer must match. [`Agent::run_with_schema`](crate::Agent::run_with_schema) asks until
-/// the answer matches. To drive runs yourself, send [`sent`](Self::sent), read the answer with
-/// [`read`](Self::read), and report mistakes with [`again`](Self::again).
+/// the answer matches. To drive runs yourself, send [`output_schema`](Self::output_schema), read the answer with
+/// [`read`](Self::read), and report mistakes with [`retry_message`](Self::retry_message).
 pub struct AnswerSchema {
     pub(super) sent: Arc<OutputSchema>,
     check: jsonschema::Validator,
@@ -50,7 +50,8 @@ impl AnswerSchema {
         let schema = schema_of::<T>();
         let is_wrapped = schema.get("type").is_none_or(|kind| kind != "object");
         let whole = if is_wrapped { wire::wrap_in_field(WRAPPER_FIELD, schema) } else { schema };
-        let sent = OutputSchema { name: name(&T::schema_name()), schema: wire::enforceable(whole.clone()) };
+        let sent =
+            OutputSchema { name: name(&T::schema_name()), schema: wire::to_enforceable(whole.clone()) };
         Ok(Self { sent: Arc::new(sent), check: validator(&whole)?, is_wrapped })
     }
 
@@ -58,7 +59,7 @@ impl AnswerSchema {
     ///
     /// # Errors
     /// If it is not a JSON schema.
-    pub fn given(schema: Value) -> Result<Self, SchemaError> {
+    pub fn from_value(schema: Value) -> Result<Self, SchemaError> {
         if !schema.is_object() {
             return Err(SchemaError("it is not a JSON object".to_owned()));
         }
@@ -68,12 +69,12 @@ impl AnswerSchema {
     }
 
     /// The schema that is sent to the provider.
-    pub fn sent(&self) -> &OutputSchema {
+    pub fn output_schema(&self) -> &OutputSchema {
         &self.sent
     }
 
     /// Creates the message that reports an invalid answer to the model.
-    pub fn again(&self, problem: &str) -> AgentMessage {
+    pub fn retry_message(&self, problem: &str) -> AgentMessage {
         AgentMessage::note(SECTION, invalid_answer_note(problem))
     }
 

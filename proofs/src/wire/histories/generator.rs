@@ -1,6 +1,6 @@
 //! Generates random conversations: many models, cancelled turns, crashes, compaction, forks.
 //!
-//! Messages are as irregular as journals can be and then pass through [`Transcript::repaired`], as when a
+//! Messages are as irregular as journals can be and then pass through [`Transcript::repair`], as when a
 //! session is opened. Invariant: the result is a transcript to which a model can reply.
 
 use std::sync::Arc;
@@ -47,7 +47,7 @@ const ODD_NAMES: &[&str] = &["functions.read", "read file", "läsen", "$read", "
 pub(super) fn transcript(replies: &Replies, dice: &mut SeededRandom) -> Transcript {
     let mut generator = HistoryGenerator::new(replies, dice);
     let messages = generator.cut_messages();
-    let (mut transcript, _) = Transcript::repaired(messages);
+    let (mut transcript, _) = Transcript::repair(messages);
     if generator.dice.chance(25) {
         transcript = generator.compacted(transcript);
     }
@@ -56,7 +56,7 @@ pub(super) fn transcript(replies: &Replies, dice: &mut SeededRandom) -> Transcri
         let keep = generator.dice.index(transcript.len() + 1);
         let mut messages: Vec<SharedMessage> = transcript.window().iter().take(keep).cloned().collect();
         messages.extend(generator.cut_messages());
-        transcript = Transcript::repaired(messages).0;
+        transcript = Transcript::repair(messages).0;
     }
     if transcript.request().is_err() {
         let asked = generator.recorded(Message::user("Go on."));
@@ -308,7 +308,7 @@ impl<'a> HistoryGenerator<'a> {
                 }
             }
         };
-        transcript.overlaid(&edits).unwrap_or(transcript)
+        transcript.with_edits(&edits).unwrap_or(transcript)
     }
 }
 

@@ -14,7 +14,7 @@ use lariat_guard::{
 use lariat_host::files::Workspace;
 
 use super::files::ProjectFiles;
-use super::opened::LoadedWorkspace;
+use super::loaded_workspace::LoadedWorkspace;
 use super::project_directories::{self, ProjectDirectory};
 use super::settings_files::{SettingsFile, UserFile, WORKSPACE_FILES};
 use super::{FileOwnership, Problem, WorkspaceFiles};
@@ -35,7 +35,7 @@ pub struct WorkspaceLoader {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Consent {
     /// The user's recorded decision.
-    Book,
+    Recorded,
     /// The caller trusts it in its current state.
     Given,
     /// The caller does not trust it, whatever is recorded.
@@ -62,7 +62,7 @@ pub enum OpenError {
     },
     /// The workspace's configuration could not be listed, so it cannot be trusted.
     #[error("the workspace cannot be trusted: {0}")]
-    Untellable(String),
+    Unlistable(String),
     /// The record of trusted workspaces could not be changed.
     #[error(transparent)]
     Book(#[from] StateFileError),
@@ -87,7 +87,7 @@ impl WorkspaceLoader {
             own: Vec::new(),
             own_folders: Vec::new(),
             given: Vec::new(),
-            consent: Consent::Book,
+            consent: Consent::Recorded,
         }
     }
 
@@ -100,7 +100,7 @@ impl WorkspaceLoader {
 
     /// Adds a directory of the user's own settings, which does not belong to the project.
     #[must_use]
-    pub fn with_own_folder(mut self, folder: impl Into<PathBuf>) -> Self {
+    pub fn with_user_directory(mut self, folder: impl Into<PathBuf>) -> Self {
         self.own_folders.push(folder.into());
         self
     }
@@ -114,14 +114,14 @@ impl WorkspaceLoader {
 
     /// Does not trust the project, whatever is recorded.
     #[must_use]
-    pub fn distrusting(mut self) -> Self {
+    pub fn without_trust(mut self) -> Self {
         self.consent = Consent::Withheld;
         self
     }
 
     /// Trusts the workspace in its current state, this time only. [`LoadedWorkspace::accept`] records trust.
     #[must_use]
-    pub fn trusting(mut self) -> Self {
+    pub fn with_trust_once(mut self) -> Self {
         self.consent = Consent::Given;
         self
     }
@@ -142,14 +142,15 @@ impl WorkspaceLoader {
     pub(crate) fn load(&self) -> Result<LoadedWorkspace, OpenError> {
         let mut problems = Vec::new();
         let territory = FileOwnership::of(self.workspace.path(), Some(&self.home));
-        let territory = self.own_folders.iter().fold(territory, |territory, own| territory.with_own(own));
+        let territory =
+            self.own_folders.iter().fold(territory, |territory, own| territory.with_user_directory(own));
         let project = match territory.root() == self.workspace.path() {
             true => self.workspace.clone(),
             false => Workspace::open(territory.root()).map_err(std::io::Error::other)?.without_hints(),
         };
         let files = ProjectFiles { files: WorkspaceFiles(&project), territory: &territory };
         let directories = project_directories::gather(&files, &self.book, &mut problems)?;
-        let found = found(&files, &directories);
+        let found = project_settings_files(&files, &directories);
         let trust = self.trust(&directories, &found, &territory, &mut problems);
         let places =
             SessionDirectories::new(self.workspace.path(), &self.home).with_project(territory.root());
@@ -180,7 +181,7 @@ impl WorkspaceLoader {
         problems: &mut Vec<Problem>,
     ) -> Trust {
         let said = match self.consent {
-            Consent::Book => project_directories::combined_trust(directories).is_trusted(),
+            Consent::Recorded => project_directories::combined_trust(directories).is_trusted(),
             Consent::Given => directories.iter().all(|part| part.manifest.is_some()),
             Consent::Withheld => false,
         };
@@ -207,14 +208,17 @@ impl WorkspaceLoader {
 }
 
 /// The project's settings files, the nearest directory first, because it is the strongest.
-fn found(files: &ProjectFiles<'_>, directories: &[ProjectDirectory]) -> Vec<ReadFile> {
-    let inside =
-        directories.iter().enumerate().filter_map(|(number, part)| Some((number, part.inside()?))).rev();
+fn project_settings_files(files: &ProjectFiles<'_>, directories: &[ProjectDirectory]) -> Vec<ReadFile> {
+    let inside = directories
+        .iter()
+        .enumerate()
+        .filter_map(|(number, part)| Some((number, part.path_in_project()?)))
+        .rev();
     let of = |(part, directory): (usize, &str)| {
         let read = |source: &'static SettingsFile| ReadFile {
             source,
             part,
-            path: source.within(directory),
+            path: source.path_below(directory),
             read: source.read(files, directory),
         };
         WORKSPACE_FILES.iter().map(read).collect::<Vec<_>>()

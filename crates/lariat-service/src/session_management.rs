@@ -85,7 +85,7 @@ impl LocalService {
     ///
     /// # Errors
     /// If a session with this id exists, or the store fails.
-    pub async fn bring_in(&self, imported: &ImportedSession) -> Result<(), ServiceError> {
+    pub async fn import_session(&self, imported: &ImportedSession) -> Result<(), ServiceError> {
         let there = self.store().head(&imported.session_id).await?;
         if there > 0 {
             return Err(StoreError::Conflict { expected: 0, actual: there }.into());

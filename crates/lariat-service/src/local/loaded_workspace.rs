@@ -15,10 +15,10 @@ use lariat_runtime::Gate;
 use serde_json::Value;
 
 use super::RealPrograms;
-use super::open::OpenError;
 use super::project_directories::{self, ProjectDirectory};
 use super::settings_files::{Role, SettingsFile};
-use super::{FileOwnership, unsupported};
+use super::workspace_loader::OpenError;
+use super::{FileOwnership, unsupported_settings};
 
 /// An open workspace.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ pub struct LoadedWorkspace {
     /// Hooks.
     pub hooks: HookConfig,
     /// All other configured values.
-    pub values: Vec<Configured>,
+    pub values: Vec<ConfiguredItem>,
     /// Configuration that could not be used. Every front end must show these problems.
     pub problems: Vec<Problem>,
     /// Restrictions that cannot be enforced. [`WorkspaceLoader::open`](super::WorkspaceLoader::open) fails if there are any.
@@ -52,7 +52,7 @@ pub struct LoadedWorkspace {
 /// A configured value and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Configured {
+pub struct ConfiguredItem {
     /// Its kind.
     pub kind: ConfiguredKind,
     /// Its name; for a file, the path in the workspace.
@@ -143,10 +143,10 @@ impl LoadedWorkspace {
     pub fn accept(&self, book: &TrustStore) -> Result<(), OpenError> {
         if self.manifest.is_none() {
             let why = self.problems.first().map(ToString::to_string).unwrap_or_default();
-            return Err(OpenError::Untellable(why));
+            return Err(OpenError::Unlistable(why));
         }
         let has_configuration = |directory: &&ProjectDirectory| {
-            directory.inside() == Some("") || directory.standing != TrustStatus::Harmless
+            directory.path_in_project() == Some("") || directory.standing != TrustStatus::Harmless
         };
         let directories = self.directories.iter().filter(has_configuration);
         let trusted =
@@ -165,11 +165,11 @@ impl LoadedWorkspace {
     }
 
     /// Everything in the project's configuration that takes effect with trust, with display paths.
-    pub fn brings(&self) -> Vec<WorkspaceEffect> {
+    pub fn effects(&self) -> Vec<WorkspaceEffect> {
         let each = |directory: &ProjectDirectory| {
-            let manifest = directory.manifest.iter().flat_map(Manifest::brought).cloned();
+            let manifest = directory.manifest.iter().flat_map(Manifest::effects).cloned();
             let shown = |mut one: WorkspaceEffect| {
-                one.file = directory.shown(&one.file);
+                one.file = directory.display_path(&one.file);
                 one
             };
             manifest.map(shown).collect::<Vec<_>>()
@@ -179,9 +179,9 @@ impl LoadedWorkspace {
 
     /// Adds a settings file of the user, the organisation or a project.
     pub(super) fn take(&mut self, document: &Document) -> Result<(), SettingsError> {
-        self.broken.extend(unsupported::broken(document));
+        self.broken.extend(unsupported_settings::broken(document));
         self.take_layer(Layer::of(document)?);
-        if document.origin.level.is_of_the_workspace() && self.trust == Trust::Untrusted {
+        if document.origin.level.is_workspace_level() && self.trust == Trust::Untrusted {
             return Ok(());
         }
         for (key, value) in document.value.as_object().into_iter().flatten() {
@@ -201,7 +201,7 @@ impl LoadedWorkspace {
     /// Adds a permission layer.
     pub(crate) fn take_layer(&mut self, layer: Layer) {
         self.broken.extend(layer.broken.iter().cloned());
-        self.layers.push(layer.held_to(self.trust));
+        self.layers.push(layer.restricted_by(self.trust));
     }
 
     /// Adds a file of the project.
@@ -257,7 +257,7 @@ impl LoadedWorkspace {
                 let why = format!("`{}` changed while the workspace was being opened", pin.path);
                 handler.scripts.refused = Some(why);
             }
-            if handler.scripts.are_of_the_workspace() && self.trust == Trust::Untrusted {
+            if handler.scripts.run_workspace_code() && self.trust == Trust::Untrusted {
                 let file = handler.scripts.files().next().unwrap_or("package.json").to_owned();
                 let why = format!("it runs `{file}` of an untrusted workspace; hint: run `lariat trust`");
                 let problem = format!("a hook of {} does not run: {why}", handler.origin);
@@ -278,7 +278,7 @@ impl LoadedWorkspace {
         let inside = self
             .directories
             .iter()
-            .filter_map(|directory| Some((directory.inside()?, directory.manifest.as_ref()?)));
+            .filter_map(|directory| Some((directory.path_in_project()?, directory.manifest.as_ref()?)));
         let files = inside.flat_map(|(directory, manifest)| {
             let start = if directory.is_empty() { String::new() } else { format!("{directory}/") };
             let paths = manifest.files().map(|(path, _)| path.to_owned());
@@ -288,19 +288,19 @@ impl LoadedWorkspace {
             };
             paths.filter(is_meant).collect::<Vec<_>>()
         });
-        let configured = files.map(|path| Configured {
+        let configured = files.map(|path| ConfiguredItem {
             kind: ConfiguredKind::File,
             origin: Origin::file(lariat_guard::Level::Project, self.places.project.join(&path)),
             name: path,
             value: Value::Null,
         });
-        let configured: Vec<Configured> = configured.collect();
+        let configured: Vec<ConfiguredItem> = configured.collect();
         self.values.extend(configured);
     }
 
     /// Adds hooks. An invalid hook is a broken restriction, because it may have been meant to block something.
     fn take_hooks(&mut self, document: &Document, hooks: &Value) {
-        let (hooks, unsupported_events) = unsupported::split_unsupported_events(hooks);
+        let (hooks, unsupported_events) = unsupported_settings::split_unsupported_events(hooks);
         for event in unsupported_events {
             let problem = format!("Lariat does not have the event `{event}`, so its hooks do not run");
             self.problems.push(Problem { origin: document.origin.clone(), problem });
@@ -308,7 +308,7 @@ impl LoadedWorkspace {
         let before = self.hooks.handlers().count();
         let found = self.hooks.add(&document.origin.to_string(), &hooks);
         for handler in self.hooks.handlers_mut().skip(before) {
-            handler.scripts.of_project = document.origin.level.is_of_the_workspace();
+            handler.scripts.of_project = document.origin.level.is_workspace_level();
         }
         self.broken.extend(found.into_iter().map(|found| {
             let broken = BrokenRestriction::new("hooks", found.problem, Arc::new(document.origin.clone()));
@@ -324,7 +324,7 @@ impl LoadedWorkspace {
 
     fn take_value(&mut self, kind: ConfiguredKind, name: &str, value: &Value, origin: &Origin) {
         let configured =
-            Configured { kind, name: name.to_owned(), value: value.clone(), origin: origin.clone() };
+            ConfiguredItem { kind, name: name.to_owned(), value: value.clone(), origin: origin.clone() };
         self.values.push(configured);
     }
 }

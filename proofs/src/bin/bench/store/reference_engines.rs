@@ -159,7 +159,7 @@ fn connection(path: &Path, level: Durability) -> Outcome<Connection> {
     for (name, value) in [("journal_mode", "WAL"), ("synchronous", synchronous)] {
         connection
             .pragma_update_and_check(None, name, value, |_| Ok(()))
-            .or_else(nothing_said)
+            .or_else(ignore_missing_row)
             .map_err(text)?;
     }
     let there = connection.prepare("SELECT 1 FROM events").is_ok();
@@ -170,7 +170,7 @@ fn connection(path: &Path, level: Durability) -> Outcome<Connection> {
 }
 
 /// Treats "no rows" as success, because only some pragmas return a row.
-fn nothing_said(error: rusqlite::Error) -> rusqlite::Result<()> {
+fn ignore_missing_row(error: rusqlite::Error) -> rusqlite::Result<()> {
     if error == rusqlite::Error::QueryReturnedNoRows { Ok(()) } else { Err(error) }
 }
 

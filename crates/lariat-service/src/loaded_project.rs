@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::config::{SettingSources, Settings, SettingsLayer};
 use crate::local::{
-    Configured, ConfiguredKind, GitNotes, LoadedWorkspace, OpenError, WorkspaceLoader, read_own,
+    ConfiguredItem, ConfiguredKind, GitNotes, LoadedWorkspace, OpenError, WorkspaceLoader, read_user_file,
     skill_folders,
 };
 use crate::models::ModelCatalogue;
@@ -79,7 +79,7 @@ impl LoadedProject {
     ///
     /// # Errors
     /// If it cannot be opened, settings are invalid, or a restriction cannot be enforced.
-    pub fn visit(visit: &LoadOptions, folders: &UserDirectories) -> Result<Self, ServiceError> {
+    pub fn load(visit: &LoadOptions, folders: &UserDirectories) -> Result<Self, ServiceError> {
         let workspace = Workspace::open(&visit.directory)
             .map_err(|error| ServiceError::directory(&visit.directory, error))?;
         let mut opening = WorkspaceLoader::new(&workspace, &folders.home, TrustStore::new(folders.trust()));
@@ -92,14 +92,14 @@ impl LoadedProject {
             folders.home.join(".claude/settings.json"),
         );
         for (source, text) in &visit.settings {
-            opening = opening.with_text(Origin::named(Level::Flags, source), Format::Json, text);
+            opening = opening.with_text(Origin::by_name(Level::Flags, source), Format::Json, text);
         }
-        opening = opening.with_own_folder(&folders.config);
+        opening = opening.with_user_directory(&folders.config);
         if visit.trusting {
-            opening = opening.trusting();
+            opening = opening.with_trust_once();
         }
         if visit.distrusting {
-            opening = opening.distrusting();
+            opening = opening.without_trust();
         }
         let mut opened = opening.load()?;
         opened.places = opened.places.with_readable(skill_folders(&folders.home));
@@ -139,7 +139,7 @@ impl LoadedProject {
         let _ = sandbox_probe::make(&scratch);
         let environment = self.environment(environment);
         let git = Git::open(self.opened.territory.root(), &scratch, &environment, &Supervisor::new()).ok()?;
-        Some(Arc::new(GitNotes::new(git).asking_now()))
+        Some(Arc::new(GitNotes::new(git).start_query()))
     }
 
     /// The files that tools can access, including read access to the user's own skills.
@@ -164,7 +164,7 @@ impl LoadedProject {
             Err(_) => self.path().join(directory),
         });
         environment
-            .distrusting(written.chain([self.path().to_owned()]))
+            .with_untrusted_directories(written.chain([self.path().to_owned()]))
             .with_git_setting("safe.bareRepository", "explicit")
     }
 
@@ -177,11 +177,11 @@ impl LoadedProject {
 /// The catalogue with the corrections from the user's file.
 fn known_models(folders: &UserDirectories) -> Result<ModelCatalogue, ServiceError> {
     let path = folders.models();
-    match read_own(&path).map_err(|error| ServiceError::folder(&path, error))? {
+    match read_user_file(&path).map_err(|error| ServiceError::folder(&path, error))? {
         None => Ok(ModelCatalogue::default()),
         Some(bytes) => {
             let text = String::from_utf8(bytes).map_err(|error| ServiceError::folder(&path, error))?;
-            ModelCatalogue::corrected(&text).map_err(|error| ServiceError::folder(&path, error))
+            ModelCatalogue::with_corrections(&text).map_err(|error| ServiceError::folder(&path, error))
         }
     }
 }
@@ -189,7 +189,7 @@ fn known_models(folders: &UserDirectories) -> Result<ModelCatalogue, ServiceErro
 /// The permission rules from flags.
 fn flag_rules(visit: &LoadOptions) -> Vec<Layer> {
     let layer = |effect, flag: &str, rules: &[String]| {
-        let layer = Layer::new(Origin::named(Level::Flags, flag));
+        let layer = Layer::new(Origin::by_name(Level::Flags, flag));
         (!rules.is_empty()).then(|| rules.iter().fold(layer, |layer, rule| layer.with_rule(effect, rule)))
     };
     let allow = layer(Effect::Allow, "--allow (--allowedTools)", &visit.allow);
@@ -224,7 +224,7 @@ fn layers(visit: &LoadOptions, opened: &LoadedWorkspace) -> Vec<SettingsLayer> {
     };
     let settings = opened.values.iter().filter(|value| value.kind == ConfiguredKind::Setting);
     // Settings given as text may also set the model, besides permissions, hooks and variables.
-    let is_given = |value: &Configured| value.origin.level == Level::Flags && value.name == "model";
+    let is_given = |value: &ConfiguredItem| value.origin.level == Level::Flags && value.name == "model";
     for value in settings.filter(|value| is_ours(&value.origin) || is_given(value)) {
         let of_origin = layers.iter_mut().find(|layer| layer.origin == value.origin);
         match of_origin {

@@ -34,7 +34,7 @@ impl ContextSource for OpenTaskNotes {
         Box::pin(std::future::ready(notes.into_iter().flatten().collect()))
     }
 
-    fn only_looks(&self) -> bool {
+    fn is_read_only(&self) -> bool {
         true
     }
 }
@@ -46,7 +46,7 @@ impl OpenTaskNotes {
             !text.is_empty() && recent.is_long && !recent.notes.iter().any(|section| section == GOALS);
         // Treat a note that is too old as if it had never been sent.
         let sent_notes = if forgotten { NewestNotes::default() } else { query.told.clone() };
-        self.teller.tell(GOALS, &text, &sent_notes)
+        self.teller.note(GOALS, &text, &sent_notes)
     }
 
     fn tasks(&self, query: &NotesQuery, recent: &RecentMessages) -> Option<Note> {
@@ -60,7 +60,7 @@ impl OpenTaskNotes {
         } else {
             NewestNotes::default()
         };
-        self.teller.tell(TASKS, &format!("Your task list is still:\n{todo}"), &sent_notes)
+        self.teller.note(TASKS, &format!("Your task list is still:\n{todo}"), &sent_notes)
     }
 }
 
@@ -123,5 +123,5 @@ fn open_items(memory: &SessionMemory) -> String {
 }
 
 #[cfg(test)]
-#[path = "recitation_tests.rs"]
+#[path = "open_task_notes_tests.rs"]
 mod tests;

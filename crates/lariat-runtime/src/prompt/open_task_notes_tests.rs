@@ -68,7 +68,7 @@ impl Conversation {
 
     /// Returns the current notes, and adds them to the conversation.
     fn send_notes(&mut self) -> Vec<String> {
-        let (transcript, _) = Transcript::repaired(self.messages.iter().cloned());
+        let (transcript, _) = Transcript::repair(self.messages.iter().cloned());
         let window = transcript.window();
         let sent_notes = NewestNotes::of(&window);
         let query = NotesQuery::new(window, sent_notes, 0, Timestamp::default())
