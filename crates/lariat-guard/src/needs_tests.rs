@@ -24,16 +24,16 @@ fn commands_need_openings_by_program_and_subcommand() {
     for command in
         ["git commit -m x", "git add a && git commit -qm x", "git -C sub add .", "timeout 5 git tag v1"]
     {
-        assert_eq!(needs(command), [SandboxOpening::Git], "{command}");
+        assert_eq!(needed_openings(command), [SandboxOpening::Git], "{command}");
     }
     for command in
         ["npm install", "npm --prefix web ci", "pip install x", "python3 -m pip install x", "curl x", "yarn"]
     {
-        assert_eq!(needs(command), [SandboxOpening::Network], "{command}");
+        assert_eq!(needed_openings(command), [SandboxOpening::Network], "{command}");
     }
-    assert_eq!(needs("git push"), [SandboxOpening::Git, SandboxOpening::Network]);
+    assert_eq!(needed_openings("git push"), [SandboxOpening::Git, SandboxOpening::Network]);
     for command in ["git status", "npm test", "cargo build", "ls", "echo git commit", "yarn test"] {
-        assert_eq!(needs(command), [], "{command}");
+        assert_eq!(needed_openings(command), [], "{command}");
     }
 }
 

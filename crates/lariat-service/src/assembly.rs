@@ -70,7 +70,7 @@ impl Session {
         let environment = place.environment(&parts.environment);
         let supervisor = &parts.supervisor;
         let commands = commands(&parts, &environment, &mut notices).await;
-        let is_confined = matches!(commands, Commands::Confined(_));
+        let is_sandboxed = matches!(commands, Commands::Confined(_));
         let gate = gate(&parts, supervisor, &environment, &commands)?;
         notices.extend(import_note(&parts).await);
         let bench = bench(&parts, commands, &environment, &gate, &mut notices);
@@ -123,7 +123,7 @@ impl Session {
         let mut description = Description::default();
         description.cwd = Some(place.path().display().to_string());
         let agent = traces.add_observers(builder.description(description)).build()?;
-        Ok(Self { agent, gate, model, form, tools: names, traces, is_confined, notices })
+        Ok(Self { agent, gate, model, form, tools: names, traces, is_sandboxed, notices })
     }
 }
 

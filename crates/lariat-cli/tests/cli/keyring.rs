@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use lariat_host::process::{Exit, Supervisor};
 use lariat_proofs::server::{Script, Server, Turn, Wire};
 
-use crate::asking;
 use crate::desktop::{self, Bus, Keyring, SilentPrompter};
 use crate::kit::{CONFIG, Home, RunResult, snap};
+use crate::terminal_prompts;
 
 const KEYS: &str = "home/.local/state/lariat/keys.json";
 const KEY: &str = "sk-of-the-keyring-1";

@@ -96,7 +96,7 @@ pub(crate) fn standing(
             let known = book.list().map_err(words)?;
             let known = known.into_iter().find(|trusted| name(&trusted.identity) == name(&opened.identity));
             match (known, &opened.manifest) {
-                (Some(trusted), Some(manifest)) => book.standing(&trusted.identity, manifest).map_err(words),
+                (Some(trusted), Some(manifest)) => book.status(&trusted.identity, manifest).map_err(words),
                 _ => Ok(opened.standing.clone()),
             }
         }

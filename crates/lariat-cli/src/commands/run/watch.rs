@@ -75,7 +75,7 @@ impl<'a> RunWatcher<'a> {
             inputs,
             interactive,
             theme,
-            questions: Questions::new(session.is_confined()),
+            questions: Questions::new(session.is_sandboxed()),
             calls: Vec::new(),
             background: BackgroundCommands::default(),
             denied: Vec::new(),

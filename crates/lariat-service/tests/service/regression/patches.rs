@@ -115,8 +115,10 @@ async fn guard_judges_exactly_the_files_that_a_patch_touches() {
             std::fs::write(project.join(name), "x\n").unwrap();
         }
         let arguments = json!({ "patch": patch(&mut numbers) });
-        let judged: BTreeSet<PathBuf> =
-            guard.written(&Query::new("apply_patch", &arguments, ToolEffects::ALL)).into_iter().collect();
+        let judged: BTreeSet<PathBuf> = guard
+            .written_files(&Query::new("apply_patch", &arguments, ToolEffects::ALL))
+            .into_iter()
+            .collect();
         let before = files(&project);
         let workspace = Workspace::open(&project).unwrap().with_sync(Sync::Fast);
         let tools = default_tools(&Workbench::new(workspace));
