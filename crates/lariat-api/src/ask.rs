@@ -13,18 +13,7 @@ use lariat_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::command::text_type;
-use crate::{CommandId, Principal};
-
-text_type! {
-    /// The id of an ask, unique in its session.
-    AskId
-}
-
-text_type! {
-    /// A digest of everything that an ask shows. An answer with another digest answers something else.
-    AskDigest
-}
+use crate::{AskDigest, AskId, CommandId, Principal};
 
 /// A question that waits for a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

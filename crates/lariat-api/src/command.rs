@@ -11,52 +11,7 @@ use lariat_core::id::{EventId, MessageId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Answer, AskDigest, AskId};
-
-/// Declares a text with a meaning of its own.
-macro_rules! text_type {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        #[serde(transparent)]
-        pub struct $name(String);
-
-        impl $name {
-            /// Wraps the text.
-            pub fn new(text: impl Into<String>) -> Self {
-                Self(text.into())
-            }
-
-            /// Returns the text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-    };
-}
-pub(crate) use text_type;
-
-text_type! {
-    /// The id of a command. The client chooses it, best a UUID.
-    CommandId
-}
-
-text_type! {
-    /// Who sent a command: a user of the machine or of the server.
-    Principal
-}
-
-text_type! {
-    /// The program that sent a command, such as `terminal` or `web`.
-    ClientName
-}
+use crate::{Answer, AskDigest, AskId, ClientName, CommandId};
 
 /// A command with its id and its sender.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -26,15 +26,11 @@ mod problem;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod sessions;
+mod text_ids;
 mod view;
 
-pub use ask::{
-    Answer, AnswerOutcome, Ask, AskChoice, AskDigest, AskId, AskKind, AskPolicy, AskResolved, AskSubject,
-};
-pub use command::{
-    Action, CheckpointParts, ClientName, CommandId, Delivery, Edit, Principal, PromptContent, Receipt,
-    SessionCommand,
-};
+pub use ask::{Answer, AnswerOutcome, Ask, AskChoice, AskKind, AskPolicy, AskResolved, AskSubject};
+pub use command::{Action, CheckpointParts, Delivery, Edit, PromptContent, Receipt, SessionCommand};
 pub use cursor::{Cursor, CursorError, StoreGeneration};
 pub use listing::{SessionFilter, SessionPage, SessionSummary};
 pub use log::{Live, LiveItem, LogItem, SessionChange};
@@ -42,6 +38,7 @@ pub use problem::{Problem, ProblemCode};
 pub use sessions::{
     ContextUse, CreateSession, FileChange, FileDiff, FileList, ItemStream, LogRequest, Sessions,
 };
+pub use text_ids::{AskDigest, AskId, ClientName, CommandId, Principal};
 pub use view::{
     AttachedClient, BudgetView, ChildSession, ModelView, PlanView, QueuedMessage, SessionStatus, SessionView,
     TokenUse,

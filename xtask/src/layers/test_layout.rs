@@ -2,7 +2,7 @@
 //!
 //! The unit tests of a file are its module `tests`, last in the file: inline if they are short, otherwise in
 //! `foo_tests.rs` beside `foo.rs`, or in `tests.rs` or the folder `tests` beside `mod.rs`. The integration tests of a
-//! crate are one binary, `tests/NAME/main.rs`. Invariant: a test in a macro is no test of the file that defines the macro.
+//! crate are one binary, `tests/NAME/main.rs`. Invariant: a test in a macro does not belong to the file that defines the macro.
 
 use std::collections::BTreeMap;
 
@@ -65,7 +65,7 @@ fn unit_violations(path: &str, tests: &TestsOfFile, sources: &BTreeMap<&str, Tes
         return violations;
     }
     if let Some(line) = tests.first_test {
-        violations.push(format!("{path}:{line}: a test outside of the module `tests`; move it there"));
+        violations.push(format!("{path}:{line}: a test outside the module `tests`; move it there"));
     }
     if let Some(module) = &tests.module {
         let expected = match name {
@@ -124,7 +124,7 @@ fn binary_violations<'a>(package: &str, manifest: &str, paths: impl Iterator<Ite
 #[derive(Debug, Default)]
 struct TestsOfFile {
     lines: usize,
-    /// The line of the first test outside of the module `tests`.
+    /// The line of the first test outside the module `tests`.
     first_test: Option<usize>,
     module: Option<TestModule>,
 }

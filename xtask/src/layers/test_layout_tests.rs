@@ -45,7 +45,7 @@ fn accepts_every_form_of_the_layout() {
 }
 
 #[test]
-fn rejects_tests_outside_of_the_module() {
+fn rejects_tests_outside_the_module() {
     assert!(only(&[("src/b.rs", TEST)]).starts_with("a/src/b.rs:1: a test outside"));
     let other = "#[cfg(test)]\nmod checks {\n    #[tokio::test(flavor = \"current_thread\")]\n    async fn f() {}\n}\n";
     assert!(only(&[("src/b.rs", other)]).starts_with("a/src/b.rs:3: a test outside"));
