@@ -401,6 +401,10 @@ impl<'a> TreeWalk<'a> {
                 // Bash removes the quotes of this word in another way: `>&o\\` at the end of a line opens `o`.
                 self.unknown("a quoted target of `>&`");
             }
+            if operator == Operator::WriteOrDuplicate && target.len() > 1 && target.starts_with('-') {
+                // Bash takes only the dash: `>& -n` closes the output, and `n` is an argument.
+                self.unknown("a target of `>&` that starts with a dash");
+            }
             let Some(is_written) = operator.opens(&target) else { continue };
             if operator == Operator::Duplicate {
                 self.unknown("an unknown file descriptor");

@@ -26,6 +26,10 @@ pub(super) fn doubt(text: &str) -> Option<&'static str> {
     if rest.contains('\'') && rest.contains(['$', '`']) {
         return Some("quotes in an expansion");
     }
+    // The parsers disagree with bash about what a backslash escapes in a pattern: `${x^\\$(y)}` runs `y`.
+    if rest.contains('\\') && rest.contains(['$', '`']) {
+        return Some("an escape in an expansion");
+    }
     if rest.contains("<(") || rest.contains(">(") {
         return Some("a process substitution in an expansion");
     }
@@ -74,6 +78,8 @@ mod tests {
             "${PATH=.}",
             "${@@P}",
             "${x:-'`y`'}",
+            r"${x^\\$((i=y))}",
+            r"${x%\$(y)}",
         ] {
             assert!(doubt(text).is_some(), "{text}");
         }

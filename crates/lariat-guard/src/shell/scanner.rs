@@ -170,6 +170,6 @@ fn is_plain_program(word: &str) -> bool {
     is_plain && starts && word.get(..end).is_some_and(|start| start != "time" && !RESERVED.contains(&start))
 }
 
-#[cfg(all(test, feature = "second-parser"))]
+#[cfg(test)]
 #[path = "scanner_tests.rs"]
 mod tests;

@@ -1,3 +1,4 @@
+#![cfg(feature = "second-parser")]
 use super::super::{Doubt, first_parser, second_parser};
 use super::read;
 

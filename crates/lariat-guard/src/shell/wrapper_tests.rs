@@ -85,6 +85,9 @@ fn doubts_wrappers_that_hide_what_they_run() {
         "ls >&o\\\\\nut",
         "ls >&'o'",
         "ls >&$'o'",
+        "ls >& -n x",
+        "ls >&-n x",
+        r"ls ${X^\\$(( i=EVIL ))}",
     ];
     for text in cases {
         assert!(!analyse(text).doubts.is_empty(), "{text}");
