@@ -2,7 +2,7 @@
 //!
 //! - [`config`]: all settings, their effective values, and where each was set.
 //! - [`local`]: loads a workspace of this machine, with its trust.
-//! - [`place`]: a directory with its settings. [`models`]: resolves a model's name.
+//! - [`loaded_project`]: a directory with its settings. [`models`]: resolves a model's name.
 //! - [`service`]: the sessions of this machine. [`session`]: a session that runs in this process.
 //! - [`sandbox_probe`]: finds a working sandbox. [`otlp`]: sends spans and metrics to a collector.
 
