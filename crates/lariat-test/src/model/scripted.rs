@@ -119,7 +119,7 @@ impl ScriptedModel {
         self
     }
 
-    /// Records every request, for [`Self::recorded`].
+    /// Records every request, for [`Self::recorded_requests`].
     pub fn with_recording(self) -> Self {
         self.lock().recorded = Some(Vec::new());
         self
