@@ -89,7 +89,7 @@
 //!     .build()?;
 //! agent.run("Save this.").await?;
 //!
-//! assert_eq!(store.injected(), [(0, Fault::Ambiguous)]);
+//! assert_eq!(store.injected_faults(), [(0, Fault::Ambiguous)]);
 //! assert_eq!(store.acknowledged(&"notes".into()), store.survivors(&"notes".into()));
 //! assert!(store.misuses().is_empty());
 //! # Ok(())

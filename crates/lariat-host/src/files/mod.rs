@@ -14,12 +14,12 @@
 //! - `memory`: remembers what the agent has read. [`text`]: preserves encodings and line endings.
 //!
 //! ```
-//! use lariat_host::files::{Expected, Workspace};
+//! use lariat_host::files::{Workspace, WriteCondition};
 //!
 //! # let folder = std::env::temp_dir().join(format!("lariat-doc-{}", std::process::id()));
 //! # std::fs::create_dir_all(&folder).unwrap();
 //! let workspace = Workspace::open(&folder)?;
-//! workspace.write("notes/a.txt", b"hello\n", &Expected::Absent)?;
+//! workspace.write("notes/a.txt", b"hello\n", &WriteCondition::Absent)?;
 //! assert_eq!(workspace.read("notes/a.txt", 1024)?.bytes, b"hello\n");
 //! assert!(workspace.read("../../etc/passwd", 1024).is_err());
 //! # std::fs::remove_dir_all(&folder).unwrap();

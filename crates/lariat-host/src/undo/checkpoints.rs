@@ -61,7 +61,7 @@ impl UndoLimits {
 /// block.
 ///
 /// ```
-/// use lariat_host::files::{Expected, Workspace};
+/// use lariat_host::files::{Workspace, WriteCondition};
 /// use lariat_host::undo::{Conflicts, Undo, UndoLimits};
 ///
 /// # let base = std::env::temp_dir().join(format!("lariat-undo-doc-{}", std::process::id()));
@@ -69,7 +69,7 @@ impl UndoLimits {
 /// let workspace = Workspace::open(base.join("ws"))?;
 /// let undo = Undo::open(&workspace, base.join("undo"), UndoLimits::default())?;
 /// undo.begin_call("call-1")?;
-/// workspace.write("a.txt", b"new\n", &Expected::Absent)?;
+/// workspace.write("a.txt", b"new\n", &WriteCondition::Absent)?;
 /// undo.end_call("call-1")?;
 /// let preview = undo.preview("call-1")?;
 /// assert_eq!(preview.items.len(), 1);
