@@ -42,9 +42,16 @@ impl<'a> SourceCopy<'a> {
             .capture(self.workspace)?;
         let mut present = BTreeSet::new();
         for file in listed.lines().filter(|file| !planted.contains_key(*file)) {
+            let (source, target) = (self.workspace.root().join(file), copy.join(file));
             // A file that is deleted but still in the index.
-            let Ok(bytes) = std::fs::read(self.workspace.root().join(file)) else { continue };
-            present.insert(update(&copy.join(file), &bytes)?);
+            let Ok(metadata) = source.symlink_metadata() else { continue };
+            present.insert(if metadata.is_symlink() {
+                link(&target, &std::fs::read_link(&source)?)?
+            } else {
+                let target = update(&target, &std::fs::read(&source)?)?;
+                std::fs::set_permissions(&target, metadata.permissions())?;
+                target
+            });
         }
         for (file, text) in &planted {
             present.insert(update(&copy.join(file), text.as_bytes())?);
@@ -78,6 +85,21 @@ fn switch_module() -> String {
              *ACTIVE == name\n\
          }}\n"
     )
+}
+
+/// Creates a symbolic link unless it leads there already. Returns its path.
+fn link(file: &Path, destination: &Path) -> Result<PathBuf> {
+    if std::fs::read_link(file).is_ok_and(|known| known == destination) {
+        return Ok(file.to_owned());
+    }
+    if let Some(directory) = file.parent() {
+        std::fs::create_dir_all(directory)?;
+    }
+    // An earlier copy may have a file here.
+    let _ = std::fs::remove_file(file);
+    std::os::unix::fs::symlink(destination, file)
+        .with_context(|| format!("cannot create {}", file.display()))?;
+    Ok(file.to_owned())
 }
 
 /// Writes a file unless it has this content already. Returns its path.

@@ -95,7 +95,7 @@ async fn sandbox_leaves_no_files_during_a_command_or_after_a_kill() {
 async fn missing_protected_paths_cannot_be_created() {
     let ways = r#"
 mkdir .git; git init -q .; ln -s x .claude; echo x > .mcp.json; echo a > a; ln a lariat.toml; mv a .envrc; mkfifo .lariat
-mkdir x; mv -T x .GIT; cp a mise.toml; python3 -c 'import os; os.mknod(".jj")'
+mkdir x; mv -T x .GIT; cp a mise.toml; python3 -c 'import os; os.mknod(".jj")'; mkdir .jj
 umask 027; mkdir -p new/deep; echo b > new/deep/b; mv new/deep/b c; ln -s c d; ln c e; mkdir f; rmdir f
 rm -rf g; mkdir g; echo g > g/g; rm -rf g; mkdir g; echo g > g/h; cat g/h d e; stat -c %a new
 "#;
