@@ -1,4 +1,4 @@
-//! Opens and closes `tracing` spans as a run goes on: `run`, in it `turn`, in that `request` and `tool`.
+//! Opens and closes `tracing` spans during a run: `run`, in it `turn`, in that `request` and `tool`.
 //!
 //! [`Spans`] derives what the fields hold, here and for OpenTelemetry, so both report the same. This module only
 //! decides when a span opens and closes. An observer receives a durable event after it is saved, so a span begins and

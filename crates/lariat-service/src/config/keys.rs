@@ -89,7 +89,7 @@ pub const KEYS: &[Key] = &[
     own!(providers.*.context, "The context window of the provider's models, in tokens.").with_example("32768"),
     own!(providers.*.input_price, "The price of a million input tokens of the provider's models, in US dollars.").with_example("0.50"),
     own!(providers.*.output_price, "The price of a million output tokens of the provider's models, in US dollars.").with_example("2.00"),
-    own!(auth.store, "Where `lariat auth login` stores keys: the system keyring, a private file, or `auto` (the file if there is no keyring).").as_restricting(),
+    own!(auth.store, "Where `lariat auth login` stores keys: the system keyring, a private file, or `auto` (the file if no keyring responds).").as_restricting(),
     own!(network.certificates, "PEM files with additional certificates to trust for HTTP connections, except those of Google's own credentials.").with_example("[\"/path/to/ca.pem\"]"),
     own!(store.path, "Path of the session database.").with_example("\"/path/to/sessions.db\""),
     own!(trace.file, "Write every event to this file, one JSON line each.").with_example("\"/path/to/trace.jsonl\""),

@@ -255,7 +255,7 @@ pub struct AuthSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(test, derive(serde::Serialize))]
 pub enum KeyStorage {
-    /// In the system keyring, or in the private file if there is no keyring.
+    /// In the system keyring, or in the private file if no keyring responds.
     #[default]
     Auto,
     /// In the system keyring only.
