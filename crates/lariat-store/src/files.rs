@@ -191,19 +191,6 @@ pub(crate) fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
     }
 }
 
-/// Identifies a file independently of its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FileIdentity {
-    device: u64,
-    inode: u64,
-}
-
-/// Identifies the file at this path without opening it.
-pub(crate) fn identity(path: &Path) -> io::Result<FileIdentity> {
-    let metadata = std::fs::metadata(path)?;
-    Ok(FileIdentity { device: metadata.dev(), inode: metadata.ino() })
-}
-
 /// An exclusive lock among all processes of this machine. Released when dropped and when the process ends.
 #[derive(Debug)]
 pub(crate) struct Lock {

@@ -22,6 +22,7 @@ mod append;
 mod check;
 mod database;
 mod fault;
+mod file_identity;
 mod list;
 mod manage;
 mod projection;

@@ -18,13 +18,13 @@ use rusqlite::Connection;
 
 use super::database::{BUSY, DatabaseLocation, IfMissing, ReaderPool, abandon};
 use super::fault::{Fault, is_busy, is_io};
+use super::file_identity::FileIdentity;
 use super::settle::SettleMode;
 use super::sync::{SyncScope, WalSync};
 use super::transaction::{JournalChanges, TransactionEffects, WriteTransaction, WriterCache};
 use super::watch::Watchers;
 use super::writer::{PendingWrite, WriteTask};
 use crate::StoreOptions;
-use crate::files;
 
 /// Maximum number of tasks in one transaction.
 const GROUP: usize = 512;
@@ -59,7 +59,7 @@ struct WriterConnection {
     connection: Connection,
     sync: Option<WalSync>,
     /// Identities of the database files, to detect replaced files.
-    files: Vec<(PathBuf, files::FileIdentity)>,
+    files: Vec<(PathBuf, FileIdentity)>,
     /// Whether a commit may move the WAL into the database.
     wal_checkpoint: WalCheckpoint,
 }
@@ -125,7 +125,7 @@ impl WriterThread {
         let mut files = Vec::new();
         if let DatabaseLocation::File(path) = &self.location {
             for path in [Some(path.clone()), self.location.sibling("-wal")].into_iter().flatten() {
-                let identity = files::identity(&path).map_err(failed)?;
+                let identity = FileIdentity::of(&path).map_err(failed)?;
                 files.push((path, identity));
             }
         }
@@ -255,7 +255,7 @@ impl WriterThread {
             return Err(unclear(error.to_string(), trust));
         }
         for (path, identity) in &opened.files {
-            if files::identity(path).ok().as_ref() != Some(identity) {
+            if FileIdentity::of(path).ok().as_ref() != Some(identity) {
                 let what = format!("{} was removed or replaced while the store was open", path.display());
                 return Err(unclear(what, ConnectionTrust::Lost));
             }
