@@ -40,6 +40,7 @@ impl ParsedScript<'_> {
     }
 
     /// Returns every command and file as one line, sorted.
+    #[cfg(feature = "second-parser")]
     pub(super) fn lines(&self) -> Vec<String> {
         let commands = self.commands.iter().filter(|command| !command.is_empty()).map(RawCommand::line);
         let files = self.files.iter().map(RawFile::line);
@@ -49,6 +50,7 @@ impl ParsedScript<'_> {
     }
 }
 
+#[cfg(feature = "second-parser")]
 impl RawCommand<'_> {
     fn is_empty(&self) -> bool {
         self.words.is_empty() && self.assignments.is_empty()
@@ -72,12 +74,14 @@ impl RawCommand<'_> {
     }
 }
 
+#[cfg(feature = "second-parser")]
 impl RawFile<'_> {
     fn line(&self) -> String {
         format!("\u{2}{}{}", if self.is_written { '>' } else { '<' }, spelling(&self.target))
     }
 }
 
+#[cfg(feature = "second-parser")]
 fn spelling(raw: &str) -> String {
     match raw.get(..2) {
         // The commands inside are compared as commands.

@@ -73,6 +73,7 @@ pub(super) fn remove_quotes(raw: &str) -> Result<Word, NotAWord> {
 
 /// Returns a word in the spelling by which two parsers are compared: known words without quotes, everything else as written
 /// except for line continuations.
+#[cfg(feature = "second-parser")]
 pub(super) fn comparable(raw: &str) -> String {
     match remove_quotes(raw) {
         Ok(word) if word.is_known => word.text,
