@@ -1,0 +1,73 @@
+//! What a host needs to run a session: its agent and its permission modes.
+
+use std::sync::Arc;
+
+use lariat_api::{ModelView, Problem};
+use lariat_core::BoxFuture;
+use lariat_core::id::SessionId;
+use lariat_core::store::SessionStore;
+use lariat_runtime::Agent;
+
+/// Builds the agents of sessions.
+pub trait AgentFactory: Send + Sync {
+    /// Builds the agent of a session. Must not write to the session: another process may be its writer.
+    fn build<'a>(&'a self, request: AgentRequest<'a>) -> BoxFuture<'a, Result<HostedAgent, Problem>>;
+}
+
+/// Which agent to build.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct AgentRequest<'a> {
+    /// The session.
+    pub session_id: &'a SessionId,
+    /// Its working directory, if the journal names one.
+    pub directory: Option<&'a str>,
+    /// The model that a client chose; the settings choose without it.
+    pub model: Option<&'a ModelView>,
+    /// The permission mode that a client chose; the settings choose without it.
+    pub mode: Option<&'a str>,
+    /// The store of the session.
+    pub store: &'a Arc<dyn SessionStore>,
+}
+
+impl<'a> AgentRequest<'a> {
+    /// Creates a request without choices of a client.
+    pub const fn new(session_id: &'a SessionId, store: &'a Arc<dyn SessionStore>) -> Self {
+        Self { session_id, directory: None, model: None, mode: None, store }
+    }
+}
+
+/// An agent with what a host controls besides it.
+#[non_exhaustive]
+pub struct HostedAgent {
+    /// The agent.
+    pub agent: Agent,
+    /// Its permission modes; without them, a client cannot change the mode.
+    pub modes: Option<Arc<dyn PermissionModes>>,
+}
+
+impl HostedAgent {
+    /// Hosts an agent without permission modes.
+    pub const fn new(agent: Agent) -> Self {
+        Self { agent, modes: None }
+    }
+
+    /// Lets clients change the permission mode.
+    #[must_use]
+    pub fn with_modes(mut self, modes: Arc<dyn PermissionModes>) -> Self {
+        self.modes = Some(modes);
+        self
+    }
+}
+
+/// Reads and changes the permission mode of an agent.
+pub trait PermissionModes: Send + Sync {
+    /// Returns the name of the present mode.
+    fn mode(&self) -> String;
+
+    /// Changes the mode and returns the name of the one that applies now.
+    ///
+    /// # Errors
+    /// If the name is unknown, or the settings forbid the mode.
+    fn set_mode(&self, mode: &str) -> Result<String, Problem>;
+}
