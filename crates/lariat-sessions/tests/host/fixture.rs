@@ -31,6 +31,7 @@ impl AgentFactory for ScriptedAgents {
     fn build<'a>(&'a self, request: AgentRequest<'a>) -> BoxFuture<'a, Result<HostedAgent, Problem>> {
         let clock = Arc::new(SystemClock);
         let slow = LedgerTool::new("slow", self.ledger.clone(), clock.clone())
+            .with_effects(ToolEffects::READS)
             .with_script(|_| Act::text("ok").after(Duration::from_millis(300)));
         let write = LedgerTool::new("write", self.ledger.clone(), clock)
             .with_effects(ToolEffects::WRITES)
