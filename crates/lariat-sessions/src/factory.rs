@@ -44,12 +44,35 @@ pub struct HostedAgent {
     pub agent: Agent,
     /// Its permission modes; without them, a client cannot change the mode.
     pub modes: Option<Arc<dyn PermissionModes>>,
+    /// What to wait for after the agent is closed, such as traces that are being sent.
+    on_close: Option<Closing>,
 }
+
+/// Starts what to wait for after an agent is closed.
+type Closing = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send + Sync>;
 
 impl HostedAgent {
     /// Hosts an agent without permission modes.
     pub const fn new(agent: Agent) -> Self {
-        Self { agent, modes: None }
+        Self { agent, modes: None, on_close: None }
+    }
+
+    /// Waits for something after the agent is closed.
+    #[must_use]
+    pub fn with_closing(
+        mut self,
+        closing: impl FnOnce() -> BoxFuture<'static, ()> + Send + Sync + 'static,
+    ) -> Self {
+        self.on_close = Some(Box::new(closing));
+        self
+    }
+
+    /// Closes the agent: its session is free for other processes afterwards.
+    pub(crate) async fn close(mut self) {
+        self.agent.close().await;
+        if let Some(closing) = self.on_close.take() {
+            closing().await;
+        }
     }
 
     /// Lets clients change the permission mode.

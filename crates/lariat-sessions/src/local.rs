@@ -220,7 +220,7 @@ impl Local {
             digest,
         );
         let recorded = hosted.agent.record_command(record, effects).await;
-        hosted.agent.close().await;
+        hosted.close().await;
         recorded.map(drop).map_err(|error| problems::from_agent(&error))
     }
 

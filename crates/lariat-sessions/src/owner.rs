@@ -66,12 +66,23 @@ pub(crate) struct Owner {
 /// The agent of the session, and the task that forwards its events to clients.
 struct Hosted {
     hosted: HostedAgent,
-    forwarding: JoinHandle<()>,
+    forwarding: AbortOnDrop,
 }
 
-impl Drop for Hosted {
+/// A task that ends when this is dropped.
+struct AbortOnDrop(JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
-        self.forwarding.abort();
+        self.0.abort();
+    }
+}
+
+impl Hosted {
+    /// Closes the agent. Its last events still reach the clients.
+    async fn close(self) {
+        self.hosted.close().await;
+        drop(self.forwarding);
     }
 }
 
@@ -122,7 +133,7 @@ impl Owner {
         // Requests that are sent from here on start a new owner, which can claim the session.
         self.inbox.close();
         if let Some(hosted) = self.hosted.take() {
-            hosted.hosted.agent.close().await;
+            hosted.close().await;
         }
         self.shared.report_change(&self.entry).await;
         self.shared.forget(&self.entry);
@@ -200,7 +211,7 @@ impl Owner {
             Arc::clone(&self.entry),
             self.requests.clone(),
         ));
-        self.hosted = Some(Hosted { hosted, forwarding });
+        self.hosted = Some(Hosted { hosted, forwarding: AbortOnDrop(forwarding) });
         agent
     }
 
@@ -537,7 +548,7 @@ impl Owner {
         let hosted = self.build(Some(&chosen)).await?;
         let receipt = self.note(accepted, AgentEvent::ModelChanged { model, effort }).await?;
         if let Some(old) = self.hosted.take() {
-            old.hosted.agent.close().await;
+            old.close().await;
         }
         self.host(hosted);
         Ok(receipt)
