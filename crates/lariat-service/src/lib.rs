@@ -49,6 +49,8 @@ mod user_directories;
 pub use error::ServiceError;
 #[cfg(feature = "service")]
 pub use hosting::ProjectAgents;
+#[cfg(feature = "service")]
+pub use lariat_sessions::{HostOptions, Local};
 #[cfg(feature = "sqlite")]
 pub use learnings::StoredLearnings;
 #[cfg(feature = "service")]

@@ -125,6 +125,11 @@ impl ViewFold {
         !self.open_loops.is_empty()
     }
 
+    /// Whether a client of a host sent a command.
+    pub(crate) const fn is_commanded(&self) -> bool {
+        self.newest_command.is_some()
+    }
+
     /// Returns who answered an ask.
     pub(crate) fn answered_by(&self, ask: &AskId) -> Option<&str> {
         self.answered.iter().rev().find(|(id, _)| id == ask).map(|(_, by)| by.as_str())

@@ -127,6 +127,32 @@ impl Local {
         self.shared.sessions().values().filter(|entry| entry.is_running()).count()
     }
 
+    /// Returns how many sessions have a run in this process or a client that follows them.
+    pub fn in_use(&self) -> usize {
+        self.shared.sessions().values().filter(|entry| entry.is_running() || entry.is_attached()).count()
+    }
+
+    /// Continues the runs that a host started and that ended with its process. Leaves alone what another process has, and
+    /// what no client of a host started. Returns the sessions that it continued.
+    ///
+    /// # Errors
+    /// If the store cannot list its sessions.
+    pub async fn recover_interrupted(&self, active_since: Timestamp) -> Result<Vec<SessionId>, Problem> {
+        let mut filter = SessionFilter::default();
+        (filter.limit, filter.active_since) = (Some(MAX_PAGE), Some(active_since));
+        filter.status = vec![SessionStatus::Interrupted];
+        let mut recovered = Vec::new();
+        for session in self.list_sessions(filter).await?.sessions {
+            let session_id = session.archived.session_id;
+            let entry = self.shared.entry(&session_id);
+            let is_hosted = entry.fold().await.is_ok_and(|fold| fold.has_open_run() && fold.is_commanded());
+            if is_hosted && self.ask_owner(&entry, |reply| Request::Recover { reply }).await.is_ok() {
+                recovered.push(session_id);
+            }
+        }
+        Ok(recovered)
+    }
+
     /// Returns the entry of a session that exists.
     async fn existing(&self, session_id: &SessionId) -> Result<Arc<SessionEntry>, Problem> {
         let head = self.shared.store.head(session_id).await;

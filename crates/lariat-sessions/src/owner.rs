@@ -44,6 +44,8 @@ pub(crate) enum Request {
     Context { reply: oneshot::Sender<Result<ContextUse, Problem>> },
     /// A question waits, and no client is attached.
     Unattended(UnattendedAsk),
+    /// Continue a run that ended with its process.
+    Recover { reply: oneshot::Sender<Result<(), Problem>> },
 }
 
 /// A question that no client can see.
@@ -154,6 +156,11 @@ impl Owner {
                 let _ = reply.send(self.context().await);
             }
             Request::Unattended(ask) => self.decline(ask),
+            Request::Recover { reply } => {
+                let result = self.recover().await;
+                self.shared.report_change(&self.entry).await;
+                let _ = reply.send(result);
+            }
         }
     }
 

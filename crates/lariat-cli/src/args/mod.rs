@@ -1,8 +1,10 @@
 //! Command-line arguments. The doc comments here are the help, the manual page and the descriptions in completions.
 //!
+//! - `background`: commands for sessions in the background.
 //! - `run`: flags of `lariat run`; `task`: a run, from our flags or, with `compat`, from Claude Code's. `sessions`: `lariat sessions` and
 //!   `lariat replay`. `manage`: every other command.
 
+pub(crate) mod background;
 pub(crate) mod compat;
 pub(crate) mod manage;
 pub(crate) mod prompt;
@@ -16,6 +18,7 @@ use clap::error::{ContextKind, ErrorKind};
 use clap::{Parser, Subcommand};
 
 use crate::exit::Exit;
+use background::{AttachArgs, HostArgs, PsArgs, StopArgs};
 use manage::{
     AuthArgs, CompleteArgs, CompletionsArgs, ConfigArgs, ContextArgs, DoctorArgs, InitArgs, ManArgs,
     ModelsArgs, PermissionsArgs, TrustArgs, UndoArgs,
@@ -38,6 +41,14 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// List, show, export, fork and repair sessions.
     Sessions(SessionsArgs),
+    /// List the sessions that run in the background.
+    Ps(PsArgs),
+    /// Follow a session of the background host, answer its questions and steer it.
+    Attach(AttachArgs),
+    /// Stop a session of the background host.
+    Stop(StopArgs),
+    /// Show or stop the background host.
+    Host(HostArgs),
     /// Replay a recorded session and compare the result.
     Replay(ReplayArgs),
     /// List, test and explain permission rules.

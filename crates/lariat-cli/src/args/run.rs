@@ -66,6 +66,16 @@ pub(crate) struct RunArgs {
     /// Attach an image (repeatable).
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Vec<PathBuf>,
+    /// Run in the background and return at once; `lariat attach` shows the session.
+    #[arg(
+        short,
+        long,
+        conflicts_with_all = [
+            "allow", "approve_plan", "deny", "ephemeral", "fork", "image", "include_partial_messages", "max_cost",
+            "max_time", "max_turns", "network", "no_sandbox", "output_schema", "trust", "verbose",
+        ]
+    )]
+    pub(crate) detach: bool,
     /// Do not save the session.
     #[arg(long, conflicts_with = "which")]
     pub(crate) ephemeral: bool,

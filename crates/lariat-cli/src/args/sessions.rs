@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::background::{AnswerArgs, MessageArgs, StopArgs};
+
 #[derive(Args, Debug)]
 pub(crate) struct SessionsArgs {
     #[command(subcommand)]
@@ -39,6 +41,14 @@ pub(crate) enum SessionsCommand {
     Repair(RepairArgs),
     /// Show what sessions cost.
     Cost(CostArgs),
+    /// Send a message to a session of the background host; its run receives it between tool calls.
+    Steer(MessageArgs),
+    /// Queue a message for a session of the background host, for the end of its run.
+    Queue(MessageArgs),
+    /// Interrupt the run of a session of the background host. Its queue stays.
+    Interrupt(StopArgs),
+    /// Answer a question of a session of the background host; without options, allow once.
+    Approve(AnswerArgs),
 }
 
 #[derive(Args, Debug)]

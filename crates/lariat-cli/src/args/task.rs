@@ -39,6 +39,8 @@ pub(crate) struct Task {
     /// The working directory.
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) ephemeral: bool,
+    /// Whether the background host runs it.
+    pub(crate) detached: bool,
     pub(crate) verbose: bool,
     /// Whether to apply the changes queued in plan mode without asking.
     pub(crate) approves_plan: bool,
@@ -81,6 +83,7 @@ impl From<RunArgs> for Task {
             trusting: args.trust,
             cwd: args.cwd,
             ephemeral: args.ephemeral,
+            detached: args.detach,
             verbose: args.verbose,
             approves_plan: args.approve_plan,
             ..Self::default()

@@ -3,6 +3,7 @@
 //! `print` and `confirm` talk to the user for every command except `run`; `template` holds the initial text of settings files.
 
 mod auth;
+mod background;
 mod config;
 mod config_set;
 mod confirm;
@@ -71,6 +72,10 @@ pub(crate) fn start() -> ExitCode {
             Command::Complete(args) => block_on(shell::complete(&env, args)),
             Command::Run(args) => block_on(run::run(&env, *args)),
             Command::Sessions(args) => block_on(sessions::sessions(&env, args)),
+            Command::Ps(args) => block_on(background::ps(&env, &args)),
+            Command::Attach(args) => block_on(run::attach(&env, &args)),
+            Command::Stop(args) => block_on(background::stop(&env, &args)),
+            Command::Host(args) => block_on(background::host(&env, args)),
             Command::Replay(args) => block_on(sessions::replay(&env, args)),
             Command::Permissions(args) => block_on(permissions::permissions(&env, args)),
             Command::Trust(args) => trust::trust(&env, &args),

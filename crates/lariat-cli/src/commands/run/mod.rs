@@ -5,9 +5,10 @@
 //!
 //! - `terminal`, `keys`, `draft`: what the user types. `inputs`: waits for all inputs. `tool_questions`: questions from tools.
 //! - `questions`: which key answers which question. `watch`: follows a run for a user or a script. `plan`: reviews a plan.
-//! - `host`: serves a controlling program. `output`: writes the output. `background`, `ending`: the closing messages.
+//! - `attached`: follows a session of the background host. `host`: serves a controlling program. `output`: writes the output. `background`, `ending`: the closing messages.
 //!   `files`: reads the prompt and other inputs.
 
+mod attached;
 mod background;
 mod draft;
 mod ending;
@@ -44,6 +45,7 @@ use crate::failure::FailureContext;
 use crate::problem::Problem;
 use crate::process_env::{ProcessEnv, Stream};
 use crate::wire::json::{Ending, SchemaCheck};
+pub(crate) use attached::attach;
 use inputs::Inputs;
 use output::{RunOutput, report, write_stderr};
 use plan::{PlanApproval, ReviewResult};
@@ -73,6 +75,9 @@ pub(crate) async fn perform(env: &ProcessEnv, task: Task) -> CommandResult {
             .hint("describe the task: `lariat run \"find out why the tests fail\"`"));
     }
     let place = trust_prompt::resolve_trust(env, &visit(env, &task)?, !task.controlled)?;
+    if task.detached {
+        return super::background::detach(env, &place, task, prompt.unwrap_or_default()).await;
+    }
     // When a program controls the session, each session queries git itself.
     let git = if task.controlled { None } else { place.ask_git(&env.folders, &env.environment()) };
     let service = if task.ephemeral { env.ephemeral(&place).await? } else { env.service(&place).await? };

@@ -24,8 +24,12 @@ use crate::problem::Problem;
 use crate::process_env::ProcessEnv;
 
 pub(crate) async fn sessions(env: &ProcessEnv, args: SessionsArgs) -> CommandResult {
+    let command = match super::background::session_command(env, args.command).await {
+        Ok(exit) => return exit,
+        Err(command) => command,
+    };
     let service = service(env).await?;
-    match args.command {
+    match *command {
         SessionsCommand::List(args) => list::list(env, &service, args).await,
         SessionsCommand::Show(args) => show::show(env, &service, &args).await,
         SessionsCommand::Edit(args) => change::edit(&service, &args).await,
@@ -38,6 +42,11 @@ pub(crate) async fn sessions(env: &ProcessEnv, args: SessionsArgs) -> CommandRes
         SessionsCommand::Verify(args) => check::verify(&service, &args).await,
         SessionsCommand::Repair(args) => check::repair(&service, &args).await,
         SessionsCommand::Cost(args) => cost::cost(&service, &args).await,
+        // Handled above: the background host carries them out.
+        SessionsCommand::Steer(_)
+        | SessionsCommand::Queue(_)
+        | SessionsCommand::Interrupt(_)
+        | SessionsCommand::Approve(_) => Ok(crate::exit::Exit::Done),
     }
 }
 

@@ -1,0 +1,92 @@
+//! Arguments of the commands for sessions in the background.
+
+use clap::{Args, Subcommand};
+
+#[derive(Args, Debug)]
+pub(crate) struct PsArgs {
+    /// Also list sessions that do not run.
+    #[arg(short, long)]
+    pub(crate) all: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct AttachArgs {
+    /// Session id or a unique prefix.
+    #[arg(value_name = "SESSION")]
+    pub(crate) id: String,
+    /// Print the durable log as one JSON document per line.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct StopArgs {
+    /// Session id or a unique prefix.
+    #[arg(value_name = "SESSION")]
+    pub(crate) id: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct HostArgs {
+    #[command(subcommand)]
+    pub(crate) command: HostCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum HostCommand {
+    /// Show whether the background host runs.
+    Status {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Stop the background host. Sessions that run continue when it starts again.
+    Stop,
+    /// Run the background host in this terminal. Other commands start it when they need it.
+    Serve {
+        /// Seconds without work after which it ends.
+        #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+        idle: u64,
+    },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct MessageArgs {
+    /// Session id or a unique prefix.
+    #[arg(value_name = "SESSION")]
+    pub(crate) id: String,
+    /// The message.
+    #[arg(value_name = "MESSAGE", required = true)]
+    pub(crate) words: Vec<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct AnswerArgs {
+    /// Session id or a unique prefix.
+    #[arg(value_name = "SESSION")]
+    pub(crate) id: String,
+    /// The question, if several wait.
+    #[arg(value_name = "QUESTION")]
+    pub(crate) ask: Option<String>,
+    /// Deny instead of allowing.
+    #[arg(long)]
+    pub(crate) deny: bool,
+    /// What the model receives with a denial.
+    #[arg(long, value_name = "TEXT", requires = "deny")]
+    pub(crate) reason: Option<String>,
+    /// Allow for the rest of the session.
+    #[arg(long, conflicts_with = "deny")]
+    pub(crate) session: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
