@@ -20,6 +20,7 @@ impl Stage {
     /// Checks everything, also over another crash.
     pub(super) async fn check(&mut self) -> Result<(), String> {
         let view = self.finish().await?;
+        self.reattach().await?;
         let journal = self.journal().await;
         self.check_journal(&journal)?;
         self.check_views(&journal, &view)?;
@@ -118,9 +119,6 @@ impl Stage {
     /// Every client that was attached received every event once, and its live texts were complete.
     async fn check_followers(&mut self, journal: &[Event]) -> Result<(), String> {
         for (name, follower) in [("A", &self.a), ("B", &self.b)] {
-            if follower.seen().connections == 0 {
-                continue;
-            }
             wait_until(|| has_all(follower, journal)).await;
             let seen = follower.seen();
             if let Some(problem) = seen.problems.first() {

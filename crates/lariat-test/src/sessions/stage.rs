@@ -149,6 +149,11 @@ impl Stage {
         self.live.attach(&self.fixture, &self.host, &self.session).await
     }
 
+    /// Attaches the clients if they are not.
+    pub(super) async fn reattach(&mut self) -> Result<(), String> {
+        if self.is_attached { Ok(()) } else { self.attach().await }
+    }
+
     pub(super) async fn detach(&mut self) {
         self.is_attached = false;
         self.a.detach().await;

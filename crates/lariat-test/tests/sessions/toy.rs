@@ -73,6 +73,8 @@ pub(crate) struct Toy {
     journals: Arc<Mutex<BTreeMap<SessionId, Vec<Event>>>>,
     marks: Arc<Mutex<Vec<String>>>,
     model: ModelScript,
+    /// Ids stay unique over crashes.
+    minter: Arc<Mutex<Minter>>,
     host: Mutex<Option<Arc<Host>>>,
 }
 
@@ -81,7 +83,8 @@ impl Toy {
         let model = ModelScript::new(|mark, approval| {
             ("mark".to_owned(), json!({"mark": mark, "asks": approval == Approval::Needed}))
         });
-        Self { mistake, journals: Arc::default(), marks: Arc::default(), model, host: Mutex::default() }
+        let (journals, marks, minter) = Default::default();
+        Self { mistake, journals, marks, model, minter, host: Mutex::default() }
     }
 }
 
@@ -98,7 +101,7 @@ impl HostFixture for Toy {
             journals: Arc::clone(&self.journals),
             marks: Arc::clone(&self.marks),
             model: self.model.clone(),
-            minter: Mutex::default(),
+            minter: Arc::clone(&self.minter),
             grown: watch::Sender::new(0),
             live: broadcast::Sender::new(1_000),
             attached: AtomicUsize::new(0),
@@ -152,7 +155,7 @@ struct Host {
     journals: Arc<Mutex<BTreeMap<SessionId, Vec<Event>>>>,
     marks: Arc<Mutex<Vec<String>>>,
     model: ModelScript,
-    minter: Mutex<Minter>,
+    minter: Arc<Mutex<Minter>>,
     /// Wakes everything that waits for an event.
     grown: watch::Sender<u64>,
     live: broadcast::Sender<(SessionId, LiveItem)>,
