@@ -1,15 +1,16 @@
 //! A position in the log of a session, opaque to clients.
 //!
-//! Invariant: a cursor names the generation of the store that issued it. A restored or replaced store has another
-//! generation, so it refuses old cursors instead of silently skipping events. The epoch of the writer is not part
-//! of it: readers continue over a change of the writer.
+//! Invariant: a cursor names the history that it belongs to. A restored or replaced store has another history, so it
+//! refuses old cursors instead of silently skipping events. The epoch of the writer is not part of it: readers continue
+//! over a change of the writer.
 
 use std::fmt;
 use std::str::FromStr;
 
+use lariat_core::id::EventId;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Identifies the history of a store. A restore from a backup starts a new one.
+/// Identifies a history: best the last event before a position, because another history has another event there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StoreGeneration(String);
 
@@ -22,6 +23,11 @@ impl StoreGeneration {
         let name = name.into();
         let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric());
         if name.is_empty() || name.len() > 64 || !is_plain { Err(CursorError) } else { Ok(Self(name)) }
+    }
+
+    /// The history that ends with this event; `None` is the start of a session.
+    pub fn after(event: Option<EventId>) -> Self {
+        Self(event.map_or_else(|| "start".to_owned(), |id| id.to_string().replace('-', "")))
     }
 
     /// Returns the name.

@@ -137,6 +137,9 @@ const fn is_recorded_by_machine(event: &AgentEvent) -> bool {
                 | AgentEvent::Unlearned { .. }
                 | AgentEvent::PromptAssembled { .. }
                 | AgentEvent::GoalChanged(_)
+                | AgentEvent::CommandAccepted(_)
+                | AgentEvent::ModeChanged { .. }
+                | AgentEvent::ModelChanged { .. }
                 | AgentEvent::EventLost { .. }
                 | AgentEvent::SubAgentSpawned { .. }
                 | AgentEvent::SubAgentCompleted { .. }

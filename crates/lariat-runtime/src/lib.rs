@@ -31,12 +31,12 @@ pub mod trace;
 pub mod typed;
 
 pub use agent::{
-    Agent, AgentBuilder, AgentContext, AgentError, AgentLoopConfig, AgentOutput, BuildError,
+    Agent, AgentBuilder, AgentContext, AgentError, AgentLoopConfig, AgentOutput, BuildError, CommandRun,
     CompactionReport, EventSender, Plan, PlanDecision, PlannedChange, RunFailure, RunStream, agent_loop,
     agent_loop_continue, agent_loop_recover, new_session_id,
 };
 pub use budget::{BudgetPool, DailyBudget, MemorySpending};
-pub use drive::{ChangeKind, FileChange, Preview};
+pub use drive::{ChangeKind, CommandEffect, FileChange, Preview};
 #[cfg(feature = "gate")]
 pub use gate::Gate;
 pub use memory::MemoryStore;

@@ -4,6 +4,7 @@
 //! - [`local`]: loads a workspace of this machine, with its trust.
 //! - [`loaded_project`]: a directory with its settings. [`models`]: resolves a model's name.
 //! - [`service`]: the sessions of this machine. [`session`]: a session that runs in this process.
+//! - [`ProjectAgents`]: builds the agents of the sessions that a host runs, from the directory of each.
 //! - [`sandbox_probe`]: finds a working sandbox. [`otlp`]: sends spans and metrics to a collector.
 
 #[cfg(feature = "service")]
@@ -11,6 +12,8 @@ mod assembly;
 pub mod config;
 #[cfg(feature = "service")]
 mod error;
+#[cfg(feature = "service")]
+mod hosting;
 #[cfg(feature = "service")]
 mod inspection;
 #[cfg(feature = "sqlite")]
@@ -44,6 +47,8 @@ mod user_directories;
 
 #[cfg(feature = "service")]
 pub use error::ServiceError;
+#[cfg(feature = "service")]
+pub use hosting::ProjectAgents;
 #[cfg(feature = "sqlite")]
 pub use learnings::StoredLearnings;
 #[cfg(feature = "service")]

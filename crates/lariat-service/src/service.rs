@@ -212,6 +212,16 @@ impl LocalService {
         Ok(ContextWindowReport { report: session.context().await?, model })
     }
 
+    /// Opens the session with exactly this id, which may be new.
+    pub(crate) async fn open_hosted(
+        &self,
+        place: &LoadedProject,
+        session_id: SessionId,
+        driving: SessionOptions,
+    ) -> Result<Session, ServiceError> {
+        self.assemble_by_id(place, session_id, Purpose::Calling, driving).await
+    }
+
     async fn assemble(
         &self,
         place: &LoadedProject,
@@ -229,6 +239,16 @@ impl LocalService {
                 to
             }
         };
+        self.assemble_by_id(place, session_id, purpose, driving).await
+    }
+
+    async fn assemble_by_id(
+        &self,
+        place: &LoadedProject,
+        session_id: SessionId,
+        purpose: Purpose,
+        driving: SessionOptions,
+    ) -> Result<Session, ServiceError> {
         let store = Arc::clone(&self.store) as Arc<dyn SessionStore>;
         let mut session = Session::assemble(SessionParts {
             place,

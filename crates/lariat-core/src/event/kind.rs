@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::context_full::ContextFull;
 use super::loops::{LoopPattern, LoopStart, RunOutcome, TurnTrigger};
 use super::reference::{ArgsRef, MessageRef, RecordedMessage};
-use super::session_data::{Description, Goal, Import, Learning};
+use super::session_data::{CommandRecord, Description, Goal, Import, Learning};
 use crate::budget::{BudgetLimits, BudgetRequest, BudgetScope, LimitKind};
 use crate::compaction::{CompactionCause, CompactionEdit};
 use crate::id::{EventId, LoopId, MessageId, RequestId, SessionId, ToolCallId};
@@ -299,6 +299,26 @@ pub enum AgentEvent {
     },
     /// A goal was set or its progress changed.
     GoalChanged(Box<Goal>),
+    /// A client's command was accepted. What the command does is part of the same write, or of the run that it starts.
+    CommandAccepted(Box<CommandRecord>),
+    /// The permission mode changed.
+    ModeChanged {
+        /// The name of the mode that applies from now on.
+        mode: String,
+    },
+    /// The model of the next turns changed.
+    ModelChanged {
+        /// The name of the model, with its provider.
+        model: String,
+        /// The reasoning effort; `None` leaves it to the settings.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        effort: Option<String>,
+    },
+    /// A message left its queue before it was delivered, because a person removed it.
+    MessageUnqueued {
+        /// Id of the message.
+        message_id: MessageId,
+    },
     /// Replaces a damaged event, so that the other events keep their positions.
     EventLost {
         /// What was found at this position.
@@ -469,6 +489,10 @@ pub(super) const KNOWN_KINDS: &[&str] = &[
     "Learned",
     "Unlearned",
     "GoalChanged",
+    "CommandAccepted",
+    "ModeChanged",
+    "ModelChanged",
+    "MessageUnqueued",
     "EventLost",
     "BudgetWarning",
     "BudgetExtensionRequested",

@@ -26,7 +26,7 @@ pub use loops::{
 pub use record::{EventParseError, EventRecord, FORMAT_VERSION};
 pub use reference::{ArgsRef, MessageRef, RecordedMessage};
 pub use resolve::Resolver;
-pub use session_data::{Description, Goal, GoalStatus, Import, Learning};
+pub use session_data::{CommandRecord, Description, Goal, GoalStatus, Import, Learning};
 
 /// An event that journal and observers share.
 pub type Event = std::sync::Arc<EventRecord>;

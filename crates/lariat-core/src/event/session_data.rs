@@ -1,6 +1,6 @@
-//! Data of events about a session as a whole: its description, its import, learnings and goals.
+//! Data of events about a session as a whole: its description, its import, learnings, goals and commands.
 //!
-//! No loop records these events; users and programs write them.
+//! Users and programs cause these events, not the model.
 
 use serde::{Deserialize, Serialize};
 
@@ -84,4 +84,39 @@ pub enum GoalStatus {
     Done,
     /// Given up.
     Dropped,
+}
+
+/// The record of a command that a client sent. It makes a command durable, and a retry recognisable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct CommandRecord {
+    /// The id that the client chose.
+    pub command_id: String,
+    /// The program that sent it.
+    pub client: String,
+    /// The person or service on whose behalf.
+    pub by: String,
+    /// The kind of the command.
+    pub action: String,
+    /// A digest of the whole command: a retry has the same one.
+    pub digest: String,
+}
+
+impl CommandRecord {
+    /// Creates a record.
+    pub fn new(
+        command_id: impl Into<String>,
+        client: impl Into<String>,
+        by: impl Into<String>,
+        action: impl Into<String>,
+        digest: impl Into<String>,
+    ) -> Self {
+        Self {
+            command_id: command_id.into(),
+            client: client.into(),
+            by: by.into(),
+            action: action.into(),
+            digest: digest.into(),
+        }
+    }
 }

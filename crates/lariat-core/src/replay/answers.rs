@@ -250,6 +250,9 @@ impl RecordedAnswers {
             AgentEvent::MessageQueued { queue, message } => {
                 Some(Input::Queued { queue: *queue, message: AgentMessage::clone(message) })
             }
+            AgentEvent::MessageUnqueued { message_id } => {
+                Some(Input::Unqueue { message: ids.replayed_id(*message_id) })
+            }
             AgentEvent::AbortRequested => Some(Input::Cancel),
             AgentEvent::HookStopped { reason } => Some(Input::Halt { reason: reason.clone() }),
             AgentEvent::BudgetExtended { scope, limits, by } => {

@@ -2,7 +2,7 @@
 
 use crate::budget::{Admission, BudgetLimits, BudgetScope, BudgetStatus};
 use crate::context::{CompactionProposal, Note};
-use crate::event::QueueKind;
+use crate::event::{AgentEvent, QueueKind};
 use crate::hooks::HookAnswer;
 use crate::id::{MessageId, RequestId, ToolCallId};
 use crate::message::AgentMessage;
@@ -133,6 +133,16 @@ pub enum Input {
         message: MessageId,
         /// Whether to pin it.
         pinned: bool,
+    },
+    /// Remove a message from its queue. Ignored if it was delivered.
+    Unqueue {
+        /// Id of the message.
+        message: MessageId,
+    },
+    /// Record an event about the session, such as an accepted command. The run itself does not change.
+    Note {
+        /// The event.
+        event: Box<AgentEvent>,
     },
     /// End the run now.
     Cancel,

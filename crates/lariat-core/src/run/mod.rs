@@ -279,6 +279,11 @@ impl Run {
             Input::Pin { message, pinned } => {
                 self.record(AgentEvent::MessagePinned { message_id: message, pinned });
             }
+            Input::Unqueue { message } if self.state.is_queued(message) => {
+                self.record(AgentEvent::MessageUnqueued { message_id: message });
+            }
+            Input::Unqueue { .. } => {}
+            Input::Note { event } => self.record(*event),
             Input::Cancel => self.on_cancel(),
         }
         if self.transient.begun {

@@ -115,6 +115,9 @@ fn undelivered_messages(
             AgentEvent::MessageEnd { message } => {
                 waiting.retain(|(_, _, queued)| queued.id() != message.id())
             }
+            AgentEvent::MessageUnqueued { message_id } => {
+                waiting.retain(|(_, _, queued)| queued.id() != *message_id)
+            }
             AgentEvent::AgentEnd { .. } => {
                 ended.insert(&record.loop_id);
             }

@@ -173,6 +173,11 @@ impl LoopState {
         }
     }
 
+    /// Returns whether a message waits in a queue.
+    pub(super) fn is_queued(&self, id: MessageId) -> bool {
+        self.steering.iter().chain(&self.follow_up).any(|message| message.id() == id)
+    }
+
     /// Returns the outcome if the run should end as soon as possible.
     pub(super) fn stop_outcome(&self) -> Option<RunOutcome> {
         let limit = self.limit.map(|(limit, scope)| RunOutcome::LimitReached { limit, scope });
@@ -238,6 +243,10 @@ impl LoopState {
                     self.blocked_stops = BlockedStops::default();
                 }
                 self.queue_mut(*queue).push_back(Arc::clone(message));
+            }
+            AgentEvent::MessageUnqueued { message_id } => {
+                self.steering.retain(|message| message.id() != *message_id);
+                self.follow_up.retain(|message| message.id() != *message_id);
             }
             AgentEvent::MessageEnd { message } => self.apply_message(message),
             AgentEvent::ToolExecutionStart { tool_call_id, .. } => {

@@ -149,6 +149,7 @@ impl SessionFold {
             AgentEvent::MessageQueued { queue, message } => {
                 self.enqueue(*queue, message);
             }
+            AgentEvent::MessageUnqueued { message_id } => drop(self.queued.remove(message_id)),
             AgentEvent::MessageEnd { message } => {
                 let waiting = self.queued.remove(&message.id()).map(|(_, message)| message);
                 let content = waiting.or_else(|| message.shared().cloned());

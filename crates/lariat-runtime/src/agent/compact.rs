@@ -103,6 +103,7 @@ impl AgentContext {
         minter.stamp(stamp);
         compacted.name_summaries(stamp.now, || MessageId::new(minter.uuid()));
         let usage = compacted.usage;
+        self.record_accepted(config);
         let accepted = match self.validate(&query, &compacted) {
             Ok(accepted) => accepted,
             Err(reason) => {

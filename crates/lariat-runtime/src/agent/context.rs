@@ -12,8 +12,8 @@ use futures_util::future::{Either, select};
 use lariat_core::budget::{BudgetLimits, BudgetScope};
 use lariat_core::cancel::CancellationToken;
 use lariat_core::event::{
-    AgentEvent, ContinuationKind, Description, Event, EventRecord, FORMAT_VERSION, LoopConfigSnapshot,
-    LoopStart, QueueKind, SpawnRef,
+    AgentEvent, CommandRecord, ContinuationKind, Description, Event, EventRecord, FORMAT_VERSION,
+    LoopConfigSnapshot, LoopStart, QueueKind, SpawnRef,
 };
 use lariat_core::hooks::{LifecycleEvent, LifecycleEventKind, SessionSource};
 use lariat_core::id::{AgentId, EventId, LoopId, MessageId, SessionId, ToolCallId};
@@ -26,9 +26,10 @@ use lariat_core::store::StoreError;
 use lariat_core::time::Minter;
 use lariat_core::transcript::{Transcript, Window};
 
+use super::error::AgentError;
 use crate::drive::approvals;
 use crate::drive::session_hooks::{self, SessionStartAnswer};
-use crate::drive::{FinishedRun, Journal, MissingApprover, Ports};
+use crate::drive::{CommandEffect, FinishedRun, Journal, MissingApprover, Ports, redaction};
 use crate::prompt::PromptSlot;
 
 /// The configuration of a loop. Shared between loops.
@@ -124,6 +125,8 @@ pub struct AgentContext {
     prompt: PromptSlot,
     /// Session events to write together with the first event of the next loop.
     pending_records: Vec<EventRecord>,
+    /// A command to record with the first event that it causes.
+    accepted: Option<Box<CommandRecord>>,
 }
 
 /// Whether the session's hooks know that the session started, and what they answered.
@@ -161,6 +164,7 @@ impl AgentContext {
             session_start: SessionStartState::default(),
             prompt: PromptSlot::default(),
             pending_records: Vec::new(),
+            accepted: None,
         }
     }
 
@@ -459,6 +463,66 @@ impl AgentContext {
         record
     }
 
+    /// Records a command with what it does, in one write. Returns the position of the record.
+    pub(super) async fn record_command(
+        &mut self,
+        config: &AgentLoopConfig,
+        command: CommandRecord,
+        effects: Vec<CommandEffect>,
+    ) -> Result<u64, AgentError> {
+        self.refresh().await?;
+        self.record_imports(config).await?;
+        let by = command.by.clone();
+        let accepted = self.new_record(config, AgentEvent::CommandAccepted(Box::new(command)));
+        let id = accepted.id;
+        let mut records = self.take_pending_records();
+        records.push(accepted);
+        for mut effect in effects {
+            if let CommandEffect::Queue(_, message) = &mut effect {
+                redaction::message(&config.ports.redactor, message);
+                let mut minter = Minter::default();
+                minter.stamp(config.ports.stamp());
+                message.assign_id(|| MessageId::new(minter.uuid()));
+            }
+            let event = effect.event(&by).ok_or(AgentError::NotAsked)?;
+            records.push(self.new_record(config, event));
+        }
+        let mut seq = 0;
+        for event in self.journal.append(records, &CancellationToken::new()).await? {
+            if event.id == id {
+                seq = event.seq;
+            }
+            self.journal.hub().publish(event);
+        }
+        // The events may change the conversation or its queues.
+        self.mark_stale();
+        Ok(seq)
+    }
+
+    /// Takes the first queued message, to prompt with it. Its record as a prompt removes it from the queue.
+    pub(super) async fn take_queued(&mut self) -> Result<AgentMessage, AgentError> {
+        self.refresh().await?;
+        let (_, message) = self.queued.pop_front().ok_or(AgentError::QueueEmpty)?;
+        Ok(AgentMessage::clone(&message))
+    }
+
+    /// Remembers a command, to record it with the first event that it causes.
+    pub(super) fn accept(&mut self, command: CommandRecord) {
+        self.accepted = Some(Box::new(command));
+    }
+
+    /// Forgets a command that caused nothing.
+    pub(super) fn forget_command(&mut self) {
+        self.accepted = None;
+    }
+
+    /// Writes the remembered command together with the next event.
+    pub(super) fn record_accepted(&mut self, config: &AgentLoopConfig) {
+        if let Some(command) = self.accepted.take() {
+            self.record_first(config, AgentEvent::CommandAccepted(command));
+        }
+    }
+
     /// Takes the events to write first.
     pub(super) fn take_pending_records(&mut self) -> Vec<EventRecord> {
         std::mem::take(&mut self.pending_records)
@@ -485,6 +549,7 @@ impl AgentContext {
         if approved.is_empty() && rejected.is_empty() {
             return Ok(());
         }
+        self.record_accepted(config);
         self.record(config, AgentEvent::PlanDecided { approved, rejected }).await.map(drop)
     }
 

@@ -35,6 +35,12 @@ pub enum AgentError {
     /// queued. Nothing was carried out: review the plan again.
     #[error("the plan changed after it was shown; nothing was carried out")]
     PlanChanged,
+    /// The answer belongs to a request that does not wait any more.
+    #[error("the run does not wait for this answer any more")]
+    NotAsked,
+    /// No message waits in a queue.
+    #[error("no message waits in a queue")]
+    QueueEmpty,
     /// The conversation was not compacted, for this reason, and is unchanged.
     #[error("the conversation was not compacted: {0}")]
     NotCompacted(String),

@@ -7,7 +7,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use lariat_core::cancel::CancellationToken;
-use lariat_core::event::{ContinuationKind, Event};
+use lariat_core::event::{CommandRecord, ContinuationKind, Event};
 use lariat_core::id::SessionId;
 use lariat_core::message::AgentMessage;
 #[cfg(feature = "typed")]
@@ -38,6 +38,10 @@ pub(super) enum Task {
     Continue(ContinuationKind),
     Recover,
     Plan(PlanDecision),
+    /// Answers the first queued message.
+    Deliver,
+    /// A task that a command caused. Both are recorded in one write.
+    Command(Box<CommandRecord>, Box<Task>),
 }
 
 /// What the caller of a run does until it ends.
@@ -184,6 +188,12 @@ impl Agent {
         let config = &config;
         let started = |handle| link.connect(&handle);
         let (prompts, kind) = match task {
+            Task::Command(command, task) => {
+                context.accept(*command);
+                let result = Box::pin(self.execute(*task, caller, context, cancel, link)).await;
+                context.forget_command();
+                return result;
+            }
             Task::Recover => {
                 // Boxed, like the next ones: otherwise the future of every run would reserve space for it.
                 let recovered = Box::pin(loops::recover(context, config, cancel, started)).await?;
@@ -201,6 +211,7 @@ impl Agent {
                 let run = loops::begin_and_drive(prompts, None, context, &config, cancel, started);
                 return Box::pin(run).await;
             }
+            Task::Deliver => (vec![Box::pin(context.take_queued()).await?], None),
             Task::Continue(kind) => (Vec::new(), Some(kind)),
             Task::Prompt(prompts) => (prompts, None),
         };

@@ -103,6 +103,7 @@ pub(super) async fn begin_and_drive(
     prompts.iter_mut().for_each(|prompt| redaction::message(&config.ports.redactor, prompt));
     // Boxed: otherwise the future of every run would reserve space for it.
     let run = Box::pin(context.begin(config, prompts, kind)).await?;
+    context.record_accepted(config);
     drive(run, FileChanges::default(), context, config, cancel, started).await
 }
 

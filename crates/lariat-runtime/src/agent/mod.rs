@@ -7,6 +7,7 @@
 mod aliases;
 mod approve_with;
 mod builder;
+mod command;
 mod compact;
 mod context;
 mod error;
@@ -22,6 +23,7 @@ mod session_end;
 mod stream;
 
 pub use builder::AgentBuilder;
+pub use command::CommandRun;
 pub use compact::CompactionReport;
 pub use context::{AgentContext, AgentLoopConfig};
 pub use error::{AgentError, BuildError, RunFailure};

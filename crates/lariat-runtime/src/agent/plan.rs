@@ -89,6 +89,18 @@ impl Plan {
         decision
     }
 
+    /// Approves and rejects these changes. The others stay queued.
+    pub fn decide(&self, approved: &[ToolCallId], rejected: &[ToolCallId]) -> PlanDecision {
+        let chosen = |ids: &[ToolCallId], change: &&PlannedChange| ids.contains(&change.id);
+        let (rejected, kept): (Vec<_>, Vec<_>) =
+            self.changes.iter().partition(|change| chosen(rejected, change));
+        let approved = kept.into_iter().filter(|change| chosen(approved, change));
+        PlanDecision {
+            approved: approved.map(|change| (change.id.clone(), change.seal.clone())).collect(),
+            rejected: rejected.into_iter().map(|change| change.id.clone()).collect(),
+        }
+    }
+
     /// Previews the queued changes as they would come out now.
     pub(super) async fn review(queued: &[QueuedChange], ports: &Ports) -> Self {
         let mut changes = Vec::new();

@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use super::error::AgentError;
 use super::forward::EndSignal;
 use super::output::AgentOutput;
-use crate::drive::RunHandle;
+use crate::drive::{CommandReply, RunCommand, RunHandle};
 use crate::observe::Subscription;
 
 /// An active run. Read its events with [`RunStream::next`], or only wait for its end with
@@ -55,6 +55,7 @@ pub(super) struct Link {
 struct LinkState {
     handle: Option<RunHandle>,
     early: Vec<(QueueKind, AgentMessage)>,
+    commands: Vec<Box<RunCommand>>,
     closed: bool,
 }
 
@@ -71,6 +72,7 @@ impl Link {
                     QueueKind::FollowUp => handle.follow_up(message),
                 };
             }
+            state.commands.drain(..).for_each(|command| handle.command(command));
             state.handle = Some(handle.clone());
         });
     }
@@ -87,10 +89,22 @@ impl Link {
         })
     }
 
+    /// Sends a command, to which the run replies.
+    pub(super) fn command(&self, command: Box<RunCommand>) {
+        self.with(|state| match &state.handle {
+            Some(handle) => handle.command(command),
+            None if state.closed => drop(command.reply.send(CommandReply::RunEnded)),
+            None => state.commands.push(command),
+        });
+    }
+
     /// Closes the link. Returns the messages sent to a run that never began.
     pub(super) fn close(&self) -> Vec<(QueueKind, AgentMessage)> {
         self.with(|state| {
             state.closed = true;
+            for command in state.commands.drain(..) {
+                let _ = command.reply.send(CommandReply::RunEnded);
+            }
             std::mem::take(&mut state.early)
         })
     }

@@ -11,6 +11,7 @@ use lariat_core::id::{LoopId, MessageId, RequestId};
 use lariat_core::message::AgentMessage;
 use lariat_core::permission::PermissionDecision;
 
+use super::command::{CommandReply, RunCommand};
 use super::mailbox::{Mailbox, MailboxItem};
 
 /// Controls a run from outside its task. Cheap to clone.
@@ -82,10 +83,21 @@ impl RunHandle {
         self.cancel.cancel();
     }
 
-    /// Closes the mailbox. Returns the messages that were not read.
+    /// Sends a command. The run replies when the command is durable, or that it is over.
+    pub(crate) fn command(&self, command: Box<RunCommand>) {
+        if let Err(MailboxItem::Command(command)) = self.mailbox.send(MailboxItem::Command(command)) {
+            let _ = command.reply.send(CommandReply::RunEnded);
+        }
+    }
+
+    /// Closes the mailbox. Returns the messages that were not read, and replies to the commands.
     pub(crate) fn close(&self) -> Vec<(QueueKind, AgentMessage)> {
         let queued = |item| match item {
             MailboxItem::Queue { queue, message } => Some((queue, *message)),
+            MailboxItem::Command(command) => {
+                let _ = command.reply.send(CommandReply::RunEnded);
+                None
+            }
             _ => None,
         };
         self.mailbox.close().into_iter().filter_map(queued).collect()

@@ -14,6 +14,8 @@ use lariat_core::message::AgentMessage;
 use lariat_core::permission::PermissionDecision;
 use lariat_core::tool::ToolResult;
 
+use super::command::RunCommand;
+
 /// Maximum number of waiting items. Users send a handful; a verbose tool must not fill the memory.
 const CAPACITY: usize = 1024;
 
@@ -25,6 +27,7 @@ pub(crate) enum MailboxItem {
     MoreBudget { scope: BudgetScope, limits: BudgetLimits },
     BudgetAnswer { request: RequestId, more: Option<BudgetLimits> },
     Pin { message: MessageId, pinned: bool },
+    Command(Box<RunCommand>),
     Update { call: ToolCallId, partial: ToolResult },
     Progress { call: ToolCallId, text: String },
 }

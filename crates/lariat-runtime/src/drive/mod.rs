@@ -9,6 +9,7 @@
 
 pub(crate) mod approvals;
 mod authorize;
+mod command;
 mod definitions;
 mod driver;
 mod file_changes;
@@ -26,6 +27,8 @@ mod timers;
 mod tool_call;
 
 pub use approvals::MissingApprover;
+pub use command::CommandEffect;
+pub(crate) use command::{CommandReply, RunCommand};
 pub use driver::{DriveError, Driver, FinishedRun};
 pub(crate) use file_changes::FileChanges;
 pub use file_changes::{ChangeKind, FileChange};

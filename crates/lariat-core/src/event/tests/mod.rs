@@ -232,6 +232,16 @@ fn samples() -> Vec<AgentEvent> {
             text: "all tests pass".into(),
             status: GoalStatus::Done,
         })),
+        AgentEvent::CommandAccepted(Box::new(CommandRecord {
+            command_id: "c1".into(),
+            client: "terminal".into(),
+            by: "user:ada".into(),
+            action: "prompt".into(),
+            digest: "sha256:00".into(),
+        })),
+        AgentEvent::ModeChanged { mode: "plan".into() },
+        AgentEvent::ModelChanged { model: "a/b".into(), effort: Some("high".into()) },
+        AgentEvent::MessageUnqueued { message_id: message_id(2) },
         AgentEvent::EventLost { note: "null bytes".into() },
         AgentEvent::BudgetWarning {
             limit: LimitKind::Tokens,
@@ -332,6 +342,10 @@ fn has_a_sample(event: &AgentEvent) {
         | AgentEvent::Learned(_)
         | AgentEvent::Unlearned { .. }
         | AgentEvent::GoalChanged(_)
+        | AgentEvent::CommandAccepted(_)
+        | AgentEvent::ModeChanged { .. }
+        | AgentEvent::ModelChanged { .. }
+        | AgentEvent::MessageUnqueued { .. }
         | AgentEvent::EventLost { .. }
         | AgentEvent::BudgetWarning { .. }
         | AgentEvent::BudgetExtensionRequested { .. }

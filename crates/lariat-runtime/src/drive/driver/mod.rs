@@ -29,12 +29,14 @@ use lariat_core::permission::PermissionDecision;
 use lariat_core::run::{Effect, Input, OpId, Run, RunEnd, RunParts};
 use lariat_core::store::StoreError;
 use lariat_core::tool::Access;
+use tokio::sync::oneshot;
 
 use publish::{LateEvent, queued_message};
 use reservations::RunReservations;
 
 use super::approvals::{MissingApprover, NO_APPROVER, PendingApprovals};
 use super::authorize::authorize;
+use super::command::{CommandEffect, CommandReply, RunCommand};
 use super::file_changes::FileChanges;
 use super::handle::RunHandle;
 use super::journal::Journal;
@@ -84,6 +86,8 @@ pub struct Driver {
     prompt: Option<PromptSlot>,
     changes: FileChanges,
     missing_approver: MissingApprover,
+    /// Commands that are being written, with their senders.
+    unacknowledged: Vec<(String, oneshot::Sender<CommandReply>)>,
 }
 
 /// The result of a job.
@@ -186,6 +190,7 @@ impl Driver {
             prompt: None,
             changes: FileChanges::default(),
             missing_approver: MissingApprover::Wait,
+            unacknowledged: Vec::new(),
         });
         (driver, handle)
     }
@@ -562,6 +567,7 @@ impl Driver {
             MailboxItem::Answer { request, decision } => {
                 self.feed(Input::PermissionAnswered { request, decision })
             }
+            MailboxItem::Command(command) => self.accept(*command),
             MailboxItem::MoreBudget { scope, limits } => {
                 self.feed(Input::BudgetExtended { scope, limits, by: "user".to_owned() });
             }
@@ -581,6 +587,35 @@ impl Driver {
                     self.record_live(AgentEvent::ProgressMessage { tool_call_id: call, tool_name, text });
                 }
             }
+        }
+    }
+
+    /// Records a command and its effects in one write: nothing else is fed between them.
+    fn accept(&mut self, command: RunCommand) {
+        let RunCommand { record, effects, reply } = command;
+        if self.run.is_finished() {
+            let _ = reply.send(CommandReply::RunEnded);
+            return;
+        }
+        let mut asked = self.run.pending_permissions().map(|request| request.id);
+        let answers = |effect: &CommandEffect| match effect {
+            CommandEffect::AnswerPermission(request, _) => Some(*request),
+            _ => None,
+        };
+        if effects.iter().filter_map(answers).any(|request| !asked.any(|asked| asked == request)) {
+            let _ = reply.send(CommandReply::NotAsked);
+            return;
+        }
+        drop(asked);
+        let by = record.by.clone();
+        self.unacknowledged.push((record.command_id.clone(), reply));
+        self.feed(Input::Note { event: Box::new(AgentEvent::CommandAccepted(Box::new(record))) });
+        for effect in effects {
+            if effect == CommandEffect::Abort {
+                self.cancelled = None;
+                self.handle.cancel.cancel();
+            }
+            self.feed(effect.input(&by));
         }
     }
 

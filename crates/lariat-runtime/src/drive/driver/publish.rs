@@ -7,6 +7,7 @@ use lariat_core::event::{AgentEvent, Event, EventRecord, QueueKind};
 use lariat_core::message::SharedMessage;
 
 use super::super::approvals;
+use super::super::command::CommandReply;
 use super::super::journal::Journal;
 use super::Driver;
 
@@ -67,6 +68,12 @@ impl Driver {
             AgentEvent::AgentStart(_) => self.start_seq = Some(event.seq),
             AgentEvent::AgentEnd { messages, .. } => {
                 self.messages = messages.iter().filter_map(|message| message.shared().cloned()).collect();
+            }
+            AgentEvent::CommandAccepted(command) => {
+                let at = self.unacknowledged.iter().position(|(id, _)| *id == command.command_id);
+                if let Some((_, reply)) = at.map(|at| self.unacknowledged.remove(at)) {
+                    let _ = reply.send(CommandReply::Recorded(event.seq));
+                }
             }
             _ => {}
         }

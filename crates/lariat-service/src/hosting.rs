@@ -1,0 +1,113 @@
+//! Builds the agents of the sessions that a host runs: each from the settings and the trust of its directory.
+//!
+//! Invariant: a session that runs in a host has the same permissions, sandbox and tools as one that `lariat run` runs.
+
+use std::sync::Arc;
+
+use lariat_api::{Principal, Problem, ProblemCode};
+use lariat_core::BoxFuture;
+use lariat_guard::Mode;
+use lariat_runtime::Gate;
+use lariat_sessions::{AgentFactory, AgentRequest, HostOptions, HostedAgent, Local, PermissionModes};
+use serde_json::{Map, Value};
+
+use crate::loaded_project::{LoadOptions, LoadedProject};
+use crate::session::SessionOptions;
+use crate::{LocalService, ServiceError};
+
+/// Builds agents from the directories of sessions.
+#[derive(Clone)]
+pub struct ProjectAgents {
+    service: LocalService,
+    /// The settings in the host's environment.
+    environment: Map<String, Value>,
+}
+
+impl ProjectAgents {
+    /// Builds agents on the store of a service. `environment` has the settings from variables.
+    pub const fn new(service: LocalService, environment: Map<String, Value>) -> Self {
+        Self { service, environment }
+    }
+
+    /// Hosts the sessions of the service's store for a principal.
+    pub fn into_host(self, principal: Principal, options: HostOptions) -> Local {
+        let archive = self.service.archive();
+        Local::new(archive, Arc::new(self), principal, options)
+    }
+
+    async fn agent(&self, request: AgentRequest<'_>) -> Result<HostedAgent, Problem> {
+        let directory = request.directory.ok_or_else(|| {
+            Problem::new(ProblemCode::Invalid, "the session has no working directory")
+                .with_hint("continue it with `lariat run --resume` in the directory where it belongs")
+        })?;
+        let mut options = LoadOptions::new(directory);
+        options.environment.clone_from(&self.environment);
+        if let Some(model) = request.model {
+            options.flags.insert("model".to_owned(), model.name.as_str().into());
+            if let Some(effort) = &model.effort {
+                options.flags.insert("thinking".to_owned(), effort.as_str().into());
+            }
+        }
+        if let Some(mode) = request.mode {
+            options.flags.insert("mode".to_owned(), mode.into());
+        }
+        let place = LoadedProject::load(&options, self.service.folders()).map_err(|error| problem(&error))?;
+        let opened =
+            self.service.open_hosted(&place, request.session_id.clone(), SessionOptions::default()).await;
+        let session = opened.map_err(|error| problem(&error))?;
+        let modes = Arc::new(GateModes(Arc::clone(&session.gate)));
+        let traces = session.traces;
+        let closing = move || -> BoxFuture<'static, ()> { Box::pin(async move { traces.close().await }) };
+        Ok(HostedAgent::new(session.agent).with_modes(modes).with_closing(closing))
+    }
+}
+
+impl AgentFactory for ProjectAgents {
+    fn build<'a>(&'a self, request: AgentRequest<'a>) -> BoxFuture<'a, Result<HostedAgent, Problem>> {
+        Box::pin(self.agent(request))
+    }
+}
+
+/// The permission modes of a gate.
+struct GateModes(Arc<Gate>);
+
+impl PermissionModes for GateModes {
+    fn mode(&self) -> String {
+        self.0.mode().name().to_owned()
+    }
+
+    fn set_mode(&self, mode: &str) -> Result<String, Problem> {
+        let wanted = Mode::parse(mode).ok_or_else(|| {
+            let names = Mode::ALL.map(Mode::name).join(", ");
+            Problem::new(ProblemCode::Invalid, format!("unknown permission mode `{mode}`"))
+                .with_hint(format!("the modes are {names}"))
+        })?;
+        let before = self.0.mode();
+        let effective = self.0.set_mode(wanted);
+        if effective == wanted {
+            return Ok(effective.name().to_owned());
+        }
+        self.0.set_mode(before);
+        Err(Problem::new(ProblemCode::Forbidden, format!("the settings forbid the mode `{wanted}`"))
+            .with_hint("`lariat config list` shows which setting does"))
+    }
+}
+
+fn problem(error: &ServiceError) -> Problem {
+    let code = match error {
+        ServiceError::UnknownSession(_) => ProblemCode::NotFound,
+        ServiceError::Store(_) | ServiceError::Agent(_) => ProblemCode::Unavailable,
+        _ => ProblemCode::Invalid,
+    };
+    let problem = Problem::new(code, error.to_string());
+    match error {
+        ServiceError::NoModel | ServiceError::NoKey { .. } => {
+            problem.with_hint("`lariat init` sets up a model")
+        }
+        ServiceError::UnknownModel { suggestions, .. } => match suggestions.first() {
+            Some(suggestion) => problem.with_hint(format!("did you mean `{suggestion}`?")),
+            None => problem.with_hint("`lariat models list` lists all models"),
+        },
+        _ => problem,
+    }
+}

@@ -1,0 +1,96 @@
+//! What a host needs to run a session: its agent and its permission modes.
+
+use std::sync::Arc;
+
+use lariat_api::{ModelView, Problem};
+use lariat_core::BoxFuture;
+use lariat_core::id::SessionId;
+use lariat_core::store::SessionStore;
+use lariat_runtime::Agent;
+
+/// Builds the agents of sessions.
+pub trait AgentFactory: Send + Sync {
+    /// Builds the agent of a session. Must not write to the session: another process may be its writer.
+    fn build<'a>(&'a self, request: AgentRequest<'a>) -> BoxFuture<'a, Result<HostedAgent, Problem>>;
+}
+
+/// Which agent to build.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct AgentRequest<'a> {
+    /// The session.
+    pub session_id: &'a SessionId,
+    /// Its working directory, if the journal names one.
+    pub directory: Option<&'a str>,
+    /// The model that a client chose; the settings choose without it.
+    pub model: Option<&'a ModelView>,
+    /// The permission mode that a client chose; the settings choose without it.
+    pub mode: Option<&'a str>,
+    /// The store of the session.
+    pub store: &'a Arc<dyn SessionStore>,
+}
+
+impl<'a> AgentRequest<'a> {
+    /// Creates a request without choices of a client.
+    pub const fn new(session_id: &'a SessionId, store: &'a Arc<dyn SessionStore>) -> Self {
+        Self { session_id, directory: None, model: None, mode: None, store }
+    }
+}
+
+/// An agent with what a host controls besides it.
+#[non_exhaustive]
+pub struct HostedAgent {
+    /// The agent.
+    pub agent: Agent,
+    /// Its permission modes; without them, a client cannot change the mode.
+    pub modes: Option<Arc<dyn PermissionModes>>,
+    /// What to wait for after the agent is closed, such as traces that are being sent.
+    on_close: Option<Closing>,
+}
+
+/// Starts what to wait for after an agent is closed.
+type Closing = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send + Sync>;
+
+impl HostedAgent {
+    /// Hosts an agent without permission modes.
+    pub const fn new(agent: Agent) -> Self {
+        Self { agent, modes: None, on_close: None }
+    }
+
+    /// Waits for something after the agent is closed.
+    #[must_use]
+    pub fn with_closing(
+        mut self,
+        closing: impl FnOnce() -> BoxFuture<'static, ()> + Send + Sync + 'static,
+    ) -> Self {
+        self.on_close = Some(Box::new(closing));
+        self
+    }
+
+    /// Closes the agent: its session is free for other processes afterwards.
+    pub(crate) async fn close(mut self) {
+        self.agent.close().await;
+        if let Some(closing) = self.on_close.take() {
+            closing().await;
+        }
+    }
+
+    /// Lets clients change the permission mode.
+    #[must_use]
+    pub fn with_modes(mut self, modes: Arc<dyn PermissionModes>) -> Self {
+        self.modes = Some(modes);
+        self
+    }
+}
+
+/// Reads and changes the permission mode of an agent.
+pub trait PermissionModes: Send + Sync {
+    /// Returns the name of the present mode.
+    fn mode(&self) -> String;
+
+    /// Changes the mode and returns the name of the one that applies now.
+    ///
+    /// # Errors
+    /// If the name is unknown, or the settings forbid the mode.
+    fn set_mode(&self, mode: &str) -> Result<String, Problem>;
+}

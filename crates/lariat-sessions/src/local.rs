@@ -1,0 +1,415 @@
+//! [`Local`]: the sessions of a store, hosted in this process.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::stream;
+use lariat_api::{
+    AskPolicy, ContextUse, CreateSession, FileDiff, FileList, ItemStream, Live, LogItem, LogRequest,
+    Principal, Problem, ProblemCode, Receipt, SessionChange, SessionCommand, SessionFilter, SessionPage,
+    SessionStatus, SessionSummary, SessionView, Sessions,
+};
+use lariat_core::BoxFuture;
+use lariat_core::archive::{Cursor as ListCursor, ListQuery, SessionArchive};
+use lariat_core::event::{AgentEvent, Description, RunOutcome};
+use lariat_core::id::SessionId;
+use lariat_core::session::FileState;
+use lariat_core::store::{BlobHash, SessionStore};
+use lariat_core::time::Timestamp;
+use lariat_runtime::CommandEffect;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, oneshot};
+
+use crate::asks::json_digest;
+use crate::factory::{AgentFactory, AgentRequest};
+use crate::owner::{self, IDLE_TIME, Owner, Request};
+use crate::session::SessionEntry;
+use crate::{log, problems};
+
+/// Sessions per page if the client names no limit, and the most that it may name.
+const PAGE: u32 = 50;
+const MAX_PAGE: u32 = 500;
+/// Changes that a slow client may have to catch up with.
+const CHANGES: usize = 1024;
+/// How many of the newest events tell whether a run is open.
+const NEWEST: usize = 64;
+
+/// How a host behaves.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct HostOptions {
+    /// What happens to a question when no client is attached.
+    pub ask_policy: AskPolicy,
+    /// The time after which a session without work is unloaded.
+    pub idle_time: Duration,
+}
+
+impl Default for HostOptions {
+    fn default() -> Self {
+        Self { ask_policy: AskPolicy::default(), idle_time: IDLE_TIME }
+    }
+}
+
+/// Hosts the sessions of a store in this process, on behalf of one principal. Cheap to clone.
+#[derive(Clone)]
+pub struct Local {
+    shared: Arc<LocalShared>,
+    principal: Principal,
+}
+
+pub(crate) struct LocalShared {
+    store: Arc<dyn SessionArchive>,
+    pub(crate) factory: Arc<dyn AgentFactory>,
+    pub(crate) options: HostOptions,
+    sessions: Mutex<HashMap<SessionId, Arc<SessionEntry>>>,
+    changes: broadcast::Sender<SessionChange>,
+}
+
+impl LocalShared {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<SessionEntry>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn entry(&self, session_id: &SessionId) -> Arc<SessionEntry> {
+        let mut sessions = self.sessions();
+        let entry = sessions
+            .entry(session_id.clone())
+            .or_insert_with(|| Arc::new(SessionEntry::new(session_id.clone(), Arc::clone(&self.store))));
+        Arc::clone(entry)
+    }
+
+    /// Forgets a session that neither a client nor an owner uses.
+    pub(crate) fn forget(&self, entry: &Arc<SessionEntry>) {
+        let mut sessions = self.sessions();
+        // One reference is the map's and one the caller's.
+        let is_unused = Arc::strong_count(entry) <= 2 && !entry.has_owner();
+        if is_unused && sessions.get(&entry.session_id).is_some_and(|known| Arc::ptr_eq(known, entry)) {
+            sessions.remove(&entry.session_id);
+        }
+    }
+
+    pub(crate) async fn report_change(&self, entry: &SessionEntry) {
+        if self.changes.receiver_count() > 0
+            && let Ok(change) = entry.change().await
+        {
+            let _ = self.changes.send(change);
+        }
+    }
+}
+
+impl Local {
+    /// Hosts the sessions of a store for a principal.
+    pub fn new(
+        store: Arc<dyn SessionArchive>,
+        factory: Arc<dyn AgentFactory>,
+        principal: Principal,
+        options: HostOptions,
+    ) -> Self {
+        let shared = LocalShared {
+            store,
+            factory,
+            options,
+            sessions: Mutex::new(HashMap::new()),
+            changes: broadcast::channel(CHANGES).0,
+        };
+        Self { shared: Arc::new(shared), principal }
+    }
+
+    /// Returns the same host for another principal: the journal names who sent each command.
+    #[must_use]
+    pub fn for_principal(&self, principal: Principal) -> Self {
+        Self { shared: Arc::clone(&self.shared), principal }
+    }
+
+    /// Returns how many sessions have a run in this process.
+    pub fn running(&self) -> usize {
+        self.shared.sessions().values().filter(|entry| entry.is_running()).count()
+    }
+
+    /// Returns the entry of a session that exists.
+    async fn existing(&self, session_id: &SessionId) -> Result<Arc<SessionEntry>, Problem> {
+        let head = self.shared.store.head(session_id).await;
+        if head.map_err(|error| problems::from_store(&error))? == 0 {
+            return Err(Problem::new(ProblemCode::NotFound, format!("session `{session_id}` not found"))
+                .with_hint("`lariat sessions list` lists all sessions"));
+        }
+        Ok(self.shared.entry(session_id))
+    }
+
+    async fn ask_owner<T>(
+        &self,
+        entry: &Arc<SessionEntry>,
+        mut request: impl FnMut(oneshot::Sender<Result<T, Problem>>) -> Request,
+    ) -> Result<T, Problem> {
+        // An owner that has just ended refuses the request; then a new one takes it.
+        for _ in 0..3 {
+            let owner = entry.owner(|| Owner::start(Arc::clone(&self.shared), Arc::clone(entry)));
+            let (reply, replied) = oneshot::channel();
+            if owner.send(request(reply)).await.is_ok() {
+                match replied.await {
+                    Ok(result) => return result,
+                    Err(_) => continue,
+                }
+            }
+        }
+        Err(problems::owner_lost())
+    }
+
+    async fn create_session(&self, request: CreateSession) -> Result<SessionView, Problem> {
+        let (store, session_id) = (&self.shared.store, &request.session_id);
+        let head = store.head(session_id).await.map_err(|error| problems::from_store(&error))?;
+        let entry = self.shared.entry(session_id);
+        if head == 0 {
+            if let Some((from, at)) = &request.fork {
+                let events = store.head(from).await.map_err(|error| problems::from_store(&error))?;
+                let at = at.unwrap_or(events);
+                if events == 0 || at > events {
+                    return Err(Problem::new(
+                        ProblemCode::NotFound,
+                        format!("session `{from}` has no event {at}"),
+                    ));
+                }
+                store.fork(from, at, session_id).await.map_err(|error| problems::from_store(&error))?;
+            }
+            self.describe_new(&request).await?;
+        } else {
+            let fold = entry.fold().await?;
+            if fold.directory().is_some_and(|directory| directory != request.directory) {
+                return Err(Problem::new(
+                    ProblemCode::CommandConflict,
+                    format!("session `{session_id}` exists in another directory"),
+                )
+                .with_hint("choose a new id for every session"));
+            }
+        }
+        self.shared.report_change(&entry).await;
+        entry.view().await
+    }
+
+    /// Records the first events of a session in one write: its directory and what the client chose.
+    async fn describe_new(&self, request: &CreateSession) -> Result<(), Problem> {
+        let mut description = Description::default();
+        description.cwd = Some(request.directory.clone());
+        description.title.clone_from(&request.title);
+        let mut effects = vec![CommandEffect::note(AgentEvent::SessionDescribed(Box::new(description)))];
+        let mut agent_request_model = None;
+        if let Some(model) = &request.model {
+            let mut chosen = lariat_api::ModelView::default();
+            chosen.name.clone_from(model);
+            agent_request_model = Some(chosen);
+            effects
+                .push(CommandEffect::note(AgentEvent::ModelChanged { model: model.clone(), effort: None }));
+        }
+        if let Some(mode) = &request.mode {
+            effects.push(CommandEffect::note(AgentEvent::ModeChanged { mode: mode.clone() }));
+        }
+        let store = Arc::clone(&self.shared.store) as Arc<dyn SessionStore>;
+        let mut wanted = AgentRequest::new(&request.session_id, &store);
+        wanted.directory = Some(&request.directory);
+        wanted.model = agent_request_model.as_ref();
+        wanted.mode = request.mode.as_deref();
+        // A directory, model or mode that cannot be used fails here, before anything is recorded.
+        let hosted = self.shared.factory.build(wanted).await?;
+        let digest = json_digest(request);
+        let record = lariat_core::event::CommandRecord::new(
+            format!("create:{}", request.session_id),
+            "host",
+            self.principal.as_str(),
+            "create",
+            digest,
+        );
+        let recorded = hosted.agent.record_command(record, effects).await;
+        hosted.close().await;
+        recorded.map(drop).map_err(|error| problems::from_agent(&error))
+    }
+
+    async fn list_sessions(&self, filter: SessionFilter) -> Result<SessionPage, Problem> {
+        let limit = filter.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE) as usize;
+        let mut query = ListQuery::default();
+        query.after = filter.page.as_deref().map(page_start).transpose()?;
+        query.limit = limit;
+        (query.text, query.cwd, query.tag) = (filter.text, filter.directory, filter.tag);
+        (query.parent, query.active_since) = (filter.parent, filter.active_since);
+        let mut sessions = Vec::new();
+        loop {
+            let page = self.shared.store.list(&query).await.map_err(|error| problems::from_store(&error))?;
+            let is_last = page.len() < limit;
+            for archived in page {
+                query.after = Some(archived.cursor());
+                let summary = self.summarize(archived).await?;
+                if filter.status.is_empty() || filter.status.contains(&summary.status) {
+                    sessions.push(summary);
+                }
+                if sessions.len() == limit {
+                    let next = query.after.as_ref().map(page_name);
+                    return Ok(SessionPage::new(sessions, next));
+                }
+            }
+            if is_last {
+                return Ok(SessionPage::new(sessions, None));
+            }
+        }
+    }
+
+    async fn summarize(
+        &self,
+        archived: lariat_core::archive::SessionSummary,
+    ) -> Result<SessionSummary, Problem> {
+        let known = self.shared.sessions().get(&archived.session_id).cloned();
+        if let Some(entry) = known {
+            let view = entry.view().await?;
+            let mut summary = SessionSummary::new(archived, view.status);
+            summary.outcome = view.outcome;
+            summary.asks = u32::try_from(view.asks.len()).unwrap_or(u32::MAX);
+            return Ok(summary);
+        }
+        let (id, events) = (&archived.session_id, archived.events);
+        let newest = self.shared.store.read_backwards(id, events, NEWEST).await;
+        let newest = newest.map_err(|error| problems::from_store(&error))?;
+        let (mut status, mut outcome) = (SessionStatus::Idle, None::<RunOutcome>);
+        for event in &newest {
+            match &event.event {
+                AgentEvent::AgentEnd { outcome: ended, .. } => {
+                    outcome = Some(ended.clone());
+                    break;
+                }
+                AgentEvent::CommandAccepted(command) if command.action == "close" => {
+                    status = SessionStatus::Closed;
+                }
+                _ if event.loop_id.is_some() && status == SessionStatus::Idle => {
+                    status = SessionStatus::Interrupted;
+                }
+                _ => {}
+            }
+        }
+        let mut summary = SessionSummary::new(archived, status);
+        summary.outcome = outcome;
+        Ok(summary)
+    }
+}
+
+/// The name of the page after a session.
+fn page_name(after: &ListCursor) -> String {
+    format!("{}-{}", after.last_active_at.as_millis(), after.session_id)
+}
+
+fn page_start(name: &str) -> Result<ListCursor, Problem> {
+    let parsed = name.split_once('-').and_then(|(millis, id)| Some((millis.parse().ok()?, id)));
+    let (millis, id) = parsed.ok_or_else(|| {
+        Problem::new(ProblemCode::Invalid, "the page is not valid").with_hint("use `next` of the page before")
+    })?;
+    Ok(ListCursor { last_active_at: Timestamp::from_millis(millis), session_id: SessionId::from(id) })
+}
+
+impl Sessions for Local {
+    fn create(&self, request: CreateSession) -> BoxFuture<'_, Result<SessionView, Problem>> {
+        Box::pin(self.create_session(request))
+    }
+
+    fn list(&self, filter: SessionFilter) -> BoxFuture<'_, Result<SessionPage, Problem>> {
+        Box::pin(self.list_sessions(filter))
+    }
+
+    fn view<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<SessionView, Problem>> {
+        Box::pin(async move {
+            let entry = self.existing(session_id).await?;
+            let mut view = entry.view().await?;
+            view.ask_policy = self.shared.options.ask_policy;
+            self.shared.forget(&entry);
+            Ok(view)
+        })
+    }
+
+    fn send<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        command: SessionCommand,
+    ) -> BoxFuture<'a, Result<Receipt, Problem>> {
+        Box::pin(async move {
+            owner::action_name(&command.action)?;
+            let entry = self.existing(session_id).await?;
+            // A retry needs no owner, so it works while another process has the session.
+            let digest = json_digest(&command.action);
+            if let Some(receipt) = owner::earlier_receipt(&entry, &command.id, &digest).await? {
+                return Ok(receipt);
+            }
+            let request = |reply| Request::Command {
+                command: command.clone(),
+                principal: self.principal.clone(),
+                reply,
+            };
+            self.ask_owner(&entry, request).await
+        })
+    }
+
+    fn log<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        request: LogRequest,
+    ) -> BoxFuture<'a, Result<ItemStream<LogItem>, Problem>> {
+        Box::pin(async move { log::read(self.existing(session_id).await?, request).await })
+    }
+
+    fn live<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<ItemStream<Live>, Problem>> {
+        Box::pin(async move { Ok(log::live(&self.existing(session_id).await?)) })
+    }
+
+    fn changes(&self) -> BoxFuture<'_, Result<ItemStream<SessionChange>, Problem>> {
+        let changes = self.shared.changes.subscribe();
+        Box::pin(async move {
+            let stream = stream::unfold(changes, |mut changes| async move {
+                loop {
+                    match changes.recv().await {
+                        Ok(change) => return Some((Ok(change), changes)),
+                        // A client that was too slow reads the list anyway.
+                        Err(RecvError::Lagged(_)) => {}
+                        Err(RecvError::Closed) => return None,
+                    }
+                }
+            });
+            Ok(Box::pin(stream) as ItemStream<SessionChange>)
+        })
+    }
+
+    fn diff<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Vec<FileDiff>, Problem>> {
+        Box::pin(async move {
+            self.existing(session_id).await?;
+            Err(Problem::new(ProblemCode::Unsupported, "the host does not compute diffs yet")
+                .with_hint("`files` lists the files that the session changed"))
+        })
+    }
+
+    fn files<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<FileList, Problem>> {
+        Box::pin(async move {
+            let entry = self.existing(session_id).await?;
+            let fold = entry.fold().await?;
+            let of = |is_read: bool| {
+                let files = fold.memory().work().files();
+                files
+                    .filter(|file| (file.state == FileState::Read) == is_read)
+                    .map(|file| file.path.clone())
+                    .collect()
+            };
+            Ok(FileList::new(of(true), of(false)))
+        })
+    }
+
+    fn context<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<ContextUse, Problem>> {
+        Box::pin(async move {
+            let entry = self.existing(session_id).await?;
+            self.ask_owner(&entry, |reply| Request::Context { reply }).await
+        })
+    }
+
+    fn blob<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        hash: &'a BlobHash,
+    ) -> BoxFuture<'a, Result<Vec<u8>, Problem>> {
+        Box::pin(async move {
+            self.existing(session_id).await?;
+            self.shared.store.blob(hash).await.map_err(|error| problems::from_store(&error))
+        })
+    }
+}

@@ -1,0 +1,14 @@
+//! Tests of the host in this process, on a real store with a scripted model.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "test helpers fail the test when something is missing"
+)]
+
+mod asks;
+mod commands;
+mod fixture;
+mod reading;
