@@ -241,6 +241,7 @@ scripts! {
     a_tool_call_runs_once
     steering_reaches_the_active_run
     the_queue_waits_for_the_run
+    steering_overtakes_the_queue
     an_interrupting_prompt_replaces_the_run
     a_prompt_that_must_not_wait_is_refused
     an_interruption_pauses_the_queue
@@ -272,6 +273,7 @@ macro_rules! session_conformance {
             a_tool_call_runs_once
             steering_reaches_the_active_run
             the_queue_waits_for_the_run
+            steering_overtakes_the_queue
             an_interrupting_prompt_replaces_the_run
             a_prompt_that_must_not_wait_is_refused
             an_interruption_pauses_the_queue

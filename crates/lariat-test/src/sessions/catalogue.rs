@@ -95,6 +95,28 @@ pub(super) fn the_queue_waits_for_the_run() -> Script {
     )
 }
 
+/// The queue shows the order of delivery: steering comes before messages that wait for the end of the run.
+pub(super) fn steering_overtakes_the_queue() -> Script {
+    Script::new(
+        "steering_overtakes_the_queue",
+        [
+            Plan("work", vec![gate("go", call("mark")), text("done")]),
+            Plan("steer", vec![gate("end", text("steered"))]),
+            Prompt(A, "work", Delivery::Queue),
+            Await(Delivered(vec!["work"])),
+            Prompt(A, "later", Delivery::Queue),
+            Prompt(B, "steer", Delivery::Steer),
+            Await(Queue(vec!["steer", "later"])),
+            Release("go"),
+            Await(Delivered(vec!["work", "steer"])),
+            Await(Queue(vec!["later"])),
+            Release("end"),
+            Await(Delivered(vec!["work", "steer", "later"])),
+            Await(Status(IDLE)),
+        ],
+    )
+}
+
 /// An interrupting message stops the run and starts the next.
 pub(super) fn an_interrupting_prompt_replaces_the_run() -> Script {
     Script::new(

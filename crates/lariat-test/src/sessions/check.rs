@@ -25,7 +25,7 @@ impl Stage {
         self.check_journal(&journal)?;
         self.check_views(&journal, &view)?;
         self.check_followers(&journal).await?;
-        self.check_every_position(&journal, &view).await?;
+        self.check_every_position(&journal).await?;
         self.check_foreign_cursor(&view).await?;
         self.check_retries(&journal).await?;
         self.crash().await?;
@@ -132,10 +132,10 @@ impl Stage {
     }
 
     /// Reads the log from every position, with and without following.
-    async fn check_every_position(&mut self, journal: &[Event], view: &SessionView) -> Result<(), String> {
-        let generation = view.cursor.generation();
-        let starts =
-            (0..=journal.len()).map(|next| (next, Some(Cursor::new(generation.clone(), next as u64))));
+    async fn check_every_position(&mut self, journal: &[Event]) -> Result<(), String> {
+        let cursors = self.read_log(LogRequest::default(), journal).await;
+        let cursors = cursors.map_err(|problem| format!("the whole log: {problem}"))?;
+        let starts = cursors.into_iter().enumerate().map(|(place, cursor)| (place + 1, Some(cursor)));
         for (next, after) in std::iter::once((0, None)).chain(starts) {
             for follow in [false, true] {
                 let mut request = LogRequest::default();
@@ -145,17 +145,18 @@ impl Stage {
                 let read = timeout(PATIENCE, self.read_log(request, rest)).await;
                 let read =
                     read.unwrap_or_else(|_| Err("it does not come to `Synced` or does not end".to_owned()));
-                read.map_err(|problem| format!("the log after {after:?}, follow {follow}: {problem}"))?;
+                read.map_err(|problem| format!("the log after {next} events, follow {follow}: {problem}"))?;
             }
         }
         Ok(())
     }
 
-    async fn read_log(&self, request: LogRequest, rest: &[Event]) -> Result<(), String> {
+    /// Reads a log that has these events, and returns the cursors after them.
+    async fn read_log(&self, request: LogRequest, rest: &[Event]) -> Result<Vec<Cursor>, String> {
         let is_following = request.follow;
         let log = self.host.log(&self.session, request).await;
         let mut stream = log.map_err(|problem| problem.to_string())?;
-        let mut events = Vec::new();
+        let (mut events, mut cursors) = (Vec::new(), Vec::new());
         let mut synced = 0;
         while let Some(item) = stream.next().await {
             match item.map_err(|problem| problem.to_string())? {
@@ -167,6 +168,7 @@ impl Stage {
                         ));
                     }
                     events.push(event);
+                    cursors.push(cursor);
                 }
                 LogItem::Synced { cursor } => {
                     synced += 1;
@@ -189,7 +191,8 @@ impl Stage {
         if synced != 1 {
             return Err(format!("{synced} times `Synced`"));
         }
-        same_events(&events, rest)
+        same_events(&events, rest)?;
+        Ok(cursors)
     }
 
     /// A cursor of another generation is refused, not taken for a position here.

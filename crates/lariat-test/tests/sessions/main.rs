@@ -67,7 +67,7 @@ mistakes! {
     notices_a_queue_lost_in_a_crash: LosesQueueInCrash, clients_edit_the_queue, "there is []";
     notices_a_tool_call_that_runs_again_after_a_crash: RunsToolAgainAfterCrash, a_tool_call_runs_once, "ran 2 times";
     notices_a_run_stopped_with_its_last_client:
-        StopsRunWithLastClient, a_run_outlives_its_clients, "waited for Status(Running)";
+        StopsRunWithLastClient, a_run_outlives_its_clients, "there is no such mark, status Idle";
     notices_steering_delivered_late:
         DeliversSteeringLate, steering_reaches_the_active_run, "waited for Delivered";
     notices_live_items_before_the_log: SendsLiveBeforeLog, a_tool_call_runs_once, "are durable";
