@@ -36,7 +36,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
 
-use crate::state::State;
+use super::state::State;
 
 /// A deliberate mistake of the toy host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -292,7 +292,7 @@ impl Host {
         id: &SessionId,
         run: &LoopId,
         state: &State,
-        call: &crate::state::Call,
+        call: &super::state::Call,
     ) -> bool {
         let (tool_call_id, tool_name) = (call.call.id.clone(), call.call.name.clone());
         let result = |text: &str, is_error: bool| {
@@ -584,7 +584,7 @@ fn turn() -> AgentEvent {
 }
 
 /// Takes a waiting message into the conversation.
-fn taken(waiting: &crate::state::Waiting) -> AgentEvent {
+fn taken(waiting: &super::state::Waiting) -> AgentEvent {
     let text = lariat_core::content::joined_text(&waiting.content.0);
     let mut message = AgentMessage::user(text);
     message.assign_id(|| waiting.id);
