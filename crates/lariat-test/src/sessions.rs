@@ -15,8 +15,7 @@
 //! Implement [`HostFixture`] for a host. [`session_conformance!`](crate::session_conformance) turns each check into a
 //! test of its own; [`run_all`] runs everything and counts. [`race_answers`] lets two clients answer one ask.
 //!
-//! Invariant: a check relies only on the protocol. It knows no host, and of the journal only the events of the core and
-//! the stored form of the event that records a command: `CommandAccepted` with `command_id`, `client` and `by`.
+//! Invariant: a check relies only on the protocol and on the events of the core; it knows no host.
 
 mod catalogue;
 mod check;

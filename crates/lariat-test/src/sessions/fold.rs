@@ -6,33 +6,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lariat_api::{Action, AskSubject, Delivery, Edit, SessionStatus, SessionView};
-use lariat_core::event::{AgentEvent, Event, RunOutcome};
+use lariat_core::event::{AgentEvent, CommandRecord, Event, RunOutcome};
 use lariat_core::id::{LoopId, MessageId, ToolCallId};
 use lariat_core::message::AgentMessage;
 use lariat_core::usage::Usage;
-use serde_json::Value;
 
 use super::model::key_of;
 
-/// The kind of the event that records a command.
-const ACCEPTED: &str = "CommandAccepted";
-
-/// A command as the journal records it.
-pub(super) struct AcceptedCommand {
-    pub(super) command_id: String,
-    pub(super) client: String,
-    pub(super) by: String,
-}
-
-/// Reads the event that records a command. Compares the serialised form, so that the suite judges what is stored.
-pub(super) fn accepted_command(event: &Event) -> Option<AcceptedCommand> {
-    let json = serde_json::to_value(&event.event).ok()?;
-    let field = |name: &str| json.get(name).and_then(Value::as_str).map(str::to_owned);
-    if field("type")? != ACCEPTED {
-        return None;
+/// Returns the command that an event records.
+pub(super) fn accepted_command(event: &Event) -> Option<&CommandRecord> {
+    match &event.event {
+        AgentEvent::CommandAccepted(command) => Some(command),
+        _ => None,
     }
-    let text = |name: &str| field(name).unwrap_or_default();
-    Some(AcceptedCommand { command_id: text("command_id"), client: text("client"), by: text("by") })
 }
 
 /// What the suite knows besides the journal.

@@ -137,7 +137,7 @@ impl Stage {
         let winner = winner.ok_or("nobody answered before")?.0.id.clone();
         let journal = self.journal().await;
         let by = journal.iter().filter_map(accepted_command).find(|by| by.command_id == winner.as_str());
-        let by = by.ok_or("the answer that won is not recorded")?.by;
+        let by = by.ok_or("the answer that won is not recorded")?.by.clone();
         if by.is_empty() || !problem.message.contains(&by) {
             return Err(format!("`{}` does not name the winner `{by}`", problem.message));
         }

@@ -47,8 +47,9 @@ pub(super) async fn round(stage: &mut Stage, name: &'static str, number: usize) 
     let journal = stage.journal().await;
     let place = usize::try_from(receipt.seq).ok().and_then(|seq| journal.get(seq));
     let by = place.and_then(accepted_command).filter(|by| by.command_id == winner.id.as_str());
-    let by = by.ok_or_else(|| format!("the answer {} is not recorded at {}", winner.id, receipt.seq))?.by;
-    if by.is_empty() || !problem.message.contains(&by) {
+    let by =
+        by.ok_or_else(|| format!("the answer {} is not recorded at {}", winner.id, receipt.seq))?.by.as_str();
+    if by.is_empty() || !problem.message.contains(by) {
         return Err(format!("`{}` does not name the winner `{by}`", problem.message));
     }
     let mark = stage.name(name);

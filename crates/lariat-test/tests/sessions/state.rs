@@ -69,11 +69,11 @@ impl State {
 
     fn apply(&mut self, record: &Event) {
         match &record.event {
-            AgentEvent::Unknown(fields) => {
-                let id = fields["command_id"].as_str().unwrap().to_owned();
-                self.commands.insert(id, (fields["action"].clone(), record.seq));
-                let by = fields["by"].as_str().unwrap();
-                self.command(serde_json::from_value(fields["action"].clone()).unwrap(), by);
+            AgentEvent::CommandAccepted(command) => {
+                // The toy keeps the whole action as its digest.
+                let action: Value = serde_json::from_str(&command.digest).unwrap();
+                self.commands.insert(command.command_id.clone(), (action.clone(), record.seq));
+                self.command(serde_json::from_value(action).unwrap(), &command.by);
             }
             AgentEvent::AgentStart(_) => {
                 self.run.clone_from(&record.loop_id);

@@ -19,8 +19,8 @@ use lariat_core::BoxFuture;
 use lariat_core::archive;
 use lariat_core::content::Content;
 use lariat_core::event::{
-    AgentEvent, Description, Event, EventRecord, LoopStart, MessageRef, QueueKind, RecordedMessage,
-    RunOutcome, StreamDelta, TurnTrigger,
+    AgentEvent, CommandRecord, Description, Event, EventRecord, LoopStart, MessageRef, QueueKind,
+    RecordedMessage, RunOutcome, StreamDelta, TurnTrigger,
 };
 use lariat_core::id::{EventId, LoopId, MessageId, RequestId, SessionId};
 use lariat_core::message::{
@@ -32,7 +32,7 @@ use lariat_core::time::{Minter, Timestamp};
 use lariat_core::usage::Usage;
 use lariat_test::model::DEFAULT_USAGE;
 use lariat_test::sessions::{Approval, HostFixture, ModelScript, PlannedReply};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
 
@@ -540,11 +540,9 @@ impl Host {
             _ => {}
         }
         let by = format!("user of {}", command.client);
-        let accepted = json!({
-            "type": "CommandAccepted", "command_id": command.id, "client": command.client, "by": by, "action": action, "digest": "",
-        });
-        let accepted: Map<String, Value> = serde_json::from_value(accepted).unwrap();
-        effects.insert(0, AgentEvent::Unknown(accepted));
+        let (id_text, client) = (command.id.as_str(), command.client.as_str());
+        let record = CommandRecord::new(id_text, client, by, "toy", action.to_string());
+        effects.insert(0, AgentEvent::CommandAccepted(Box::new(record)));
         if self.has(Mistake::AcknowledgesBeforeRecording) {
             let seq = self.journal(id)?.len() as u64;
             let (host, id) = (Arc::clone(self), id.clone());
