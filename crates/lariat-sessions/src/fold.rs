@@ -220,7 +220,12 @@ impl ViewFold {
                 };
                 let mut queued = QueuedMessage::new(message.id(), content_of(message), delivery);
                 queued.by = sender.map(Principal::new);
-                self.queue.push(queued);
+                // In the order of delivery: the run takes steering first.
+                let place = match delivery {
+                    Delivery::Steer => self.queue.iter().position(|other| other.delivery != Delivery::Steer),
+                    _ => None,
+                };
+                self.queue.insert(place.unwrap_or(self.queue.len()), queued);
             }
             AgentEvent::MessageEnd { message } => {
                 self.queue.retain(|queued| queued.message_id != message.id());

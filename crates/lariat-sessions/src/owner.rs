@@ -234,6 +234,21 @@ impl Owner {
     /// Starts a run for a command, and waits until the command is durable.
     async fn start_run(&mut self, accepted: Accepted, run: CommandRun) -> Result<Receipt, Problem> {
         let agent = self.agent().await?;
+        // Before the journal has the start of the run: a view must not take it for one that a crash interrupted.
+        self.entry.set_running(true);
+        let started = self.read_start(&agent, accepted, run).await;
+        if self.run.is_none() {
+            self.entry.set_running(false);
+        }
+        started
+    }
+
+    async fn read_start(
+        &mut self,
+        agent: &Agent,
+        accepted: Accepted,
+        run: CommandRun,
+    ) -> Result<Receipt, Problem> {
         let mut stream =
             agent.run_command(accepted.record, run).map_err(|error| problems::from_agent(&error))?;
         while let Some(event) = stream.next().await {
@@ -263,9 +278,12 @@ impl Owner {
             self.hosted = None;
         } else if let Ok(true) = self.has_deliverable_message().await
             && let Ok(agent) = self.agent().await
-            && let Ok(stream) = agent.deliver_queued()
         {
-            self.drive(stream);
+            self.entry.set_running(true);
+            match agent.deliver_queued() {
+                Ok(stream) => self.drive(stream),
+                Err(_) => self.entry.set_running(false),
+            }
         }
         self.shared.report_change(&self.entry).await;
     }

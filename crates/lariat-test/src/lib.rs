@@ -10,6 +10,7 @@
 //! | move time by hand, and run futures on it | [`VirtualClock`], [`block_on`], [`Executor`] |
 //! | make a store fail, lose acknowledgements or crash when you say so | [`FaultyStore`], [`Fault`] |
 //! | check your own store | [`store_conformance!`], [`archive_conformance!`], [`conformance`] |
+//! | check your own session host | `session_conformance!`, `sessions` (feature `sessions`) |
 //! | repeat random choices from a seed | [`SeededRandom`], [`SeededEntropy`] |
 //!
 //! Add this crate to your dev-dependencies. The examples name an agent `lariat_runtime::Agent`; it is the same
@@ -112,6 +113,8 @@ pub mod journal;
 pub mod model;
 mod policy;
 mod random;
+#[cfg(feature = "sessions")]
+pub mod sessions;
 pub mod tools;
 
 pub use answer::Answer;

@@ -9,6 +9,7 @@
     reason = "tests inspect the server from outside"
 )]
 
+mod conformance;
 mod double;
 mod fixture;
 mod http;

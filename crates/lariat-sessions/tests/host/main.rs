@@ -10,5 +10,7 @@
 
 mod asks;
 mod commands;
+mod conformance;
 mod fixture;
+mod on_runtime;
 mod reading;

@@ -1,0 +1,316 @@
+//! The conformance suite for session hosts, run against each of them.
+//!
+//! A host implements [`Sessions`]: in this process, over HTTP, for an editor, in a fleet. Each must pass the same
+//! scripts. A script is a list of steps: commands of two clients, replies of the model, crashes, lost connections, and
+//! what must be true in between. The suite plays each script as it is, then once with a crash after every step, and
+//! once with a crash while each command is on its way. At the end of every run it checks what is always true:
+//!
+//! - the journal records every acknowledged command once and no refused one; a retry gets the same receipt;
+//! - every prompt is in the conversation once, and every tool call had its effect at most once;
+//! - the log gives the rest of the journal from every position, with `Synced` once; each attached client received
+//!   every event once, also one that lost its connection after every event;
+//! - every view that a client read is the fold of its events, compared with a second fold;
+//! - live items never run ahead of the log, and a reader that missed some knows it.
+//!
+//! Implement [`HostFixture`] for a host. [`session_conformance!`](crate::session_conformance) turns each check into a
+//! test of its own; [`run_all`] runs everything and counts. [`race_answers`] lets two clients answer one ask.
+//!
+//! Invariant: a check relies only on the protocol and on the events of the core; it knows no host.
+
+mod catalogue;
+mod check;
+mod fold;
+mod listing;
+mod model;
+mod play;
+mod race;
+mod report;
+mod script;
+mod stage;
+mod watch;
+
+use std::sync::Arc;
+
+use lariat_api::{AskPolicy, Sessions};
+use lariat_core::BoxFuture;
+use lariat_core::event::Event;
+use lariat_core::id::SessionId;
+
+pub use model::{Approval, MakeCall, ModelScript, PlannedReply, Turn};
+pub use report::{Failure, Report};
+pub use script::{Client, Script};
+
+use script::Watched;
+use stage::{CrashPoint, Stage};
+
+/// A place where a host keeps its sessions, and the world around the host: its model and its tool.
+pub trait HostFixture: Send + Sync {
+    /// Opens a host on the store of this fixture. The first time the store is empty. At most one host is open.
+    fn open(&self, policy: AskPolicy) -> BoxFuture<'_, Arc<dyn Sessions>>;
+
+    /// Ends the open host as `kill -9` does: when this returns, none of its tasks runs any more, and nothing was
+    /// cleaned up. Handles and streams of the host may still exist, but no request is made with them. Does nothing if
+    /// no host is open.
+    fn crash(&self) -> BoxFuture<'_, ()>;
+
+    /// Two directories for sessions.
+    fn directories(&self) -> [String; 2];
+
+    /// The model that the hosts call.
+    fn model(&self) -> &ModelScript;
+
+    /// The marks that the tool left, in order, over all crashes. The tool leaves the mark at the start of a call.
+    fn marks(&self) -> Vec<String>;
+
+    /// The name of a permission mode that the hosts permit and do not start with.
+    fn other_mode(&self) -> String;
+
+    /// The name of a model that the hosts can call and do not start with.
+    fn other_model(&self) -> String;
+
+    /// Reads the journal of a session, without the host.
+    fn journal<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Vec<Event>>;
+}
+
+/// Runs everything, also `rounds` rounds of [`race_answers`].
+pub async fn run_all(fixture: &Arc<dyn HostFixture>, rounds: usize) -> Report {
+    let mut report = Report::default();
+    for script in all_scripts() {
+        report.add(Box::pin(run_script(fixture, &script)).await);
+    }
+    report.add(Box::pin(sessions_are_listed(fixture)).await);
+    report.add(Box::pin(changes_are_reported(fixture)).await);
+    report.add(Box::pin(an_unknown_session_is_not_found(fixture)).await);
+    report.add(Box::pin(race_answers(fixture, rounds)).await);
+    report
+}
+
+/// Plays a script as it is, then with a crash after every step, then with a crash during every command.
+pub async fn run_script(fixture: &Arc<dyn HostFixture>, script: &Script) -> Report {
+    let mut report = Report { scripts: 1, ..Report::default() };
+    let after = (0..script.steps.len()).map(CrashPoint::After);
+    let commands = script.steps.iter().enumerate().filter(|(_, step)| step.is_command());
+    let during = commands.map(|(number, _)| CrashPoint::During(number));
+    for point in std::iter::once(CrashPoint::None).chain(after).chain(during) {
+        report.add(Box::pin(run_once(fixture, script, point)).await);
+        if report.failures.len() >= MAX_FAILURES {
+            break;
+        }
+    }
+    report
+}
+
+/// A script stops after this many failures: each waits for its time limit.
+const MAX_FAILURES: usize = 3;
+
+async fn run_once(fixture: &Arc<dyn HostFixture>, script: &Script, point: CrashPoint) -> Report {
+    let host = fixture.open(script.policy).await;
+    let mut report = Report { runs: 1, ..Report::default() };
+    let fail = |step: Option<usize>, problem: String| {
+        let fault = match point {
+            CrashPoint::None => "no extra crash".to_owned(),
+            CrashPoint::After(step) => format!("crash after step {step}"),
+            CrashPoint::During(step) => format!("crash during step {step}"),
+        };
+        Failure { script: script.name.to_owned(), fault, step, problem }
+    };
+    match Stage::create(fixture, host, script.policy).await {
+        Ok(mut stage) => {
+            let played = Box::pin(play(&mut stage, script, point)).await;
+            let checked = match played {
+                Ok(()) => Box::pin(stage.check()).await.map_err(|problem| (None, problem)),
+                Err((step, problem)) => Err((Some(step), problem)),
+            };
+            stage.detach().await;
+            report.add(std::mem::take(&mut stage.counts));
+            report.failures.extend(checked.err().map(|(step, problem)| fail(step, problem)));
+        }
+        Err(problem) => report.failures.push(fail(Some(0), problem)),
+    }
+    fixture.crash().await;
+    report
+}
+
+async fn play(stage: &mut Stage, script: &Script, point: CrashPoint) -> Result<(), (usize, String)> {
+    if script.watched == Watched::ByClients {
+        stage.attach().await.map_err(|problem| (0, problem))?;
+    }
+    for (number, step) in script.steps.iter().enumerate() {
+        if point == CrashPoint::During(number) {
+            stage.crash_during = Some(number);
+        }
+        stage.play(step).await.map_err(|problem| (number, format!("{step:?}: {problem}")))?;
+        if point == CrashPoint::After(number) {
+            stage.crash().await.map_err(|problem| (number, problem))?;
+        }
+        if point == CrashPoint::After(number) || point == CrashPoint::During(number) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Lets two clients answer one ask, this many times. Exactly one wins each time.
+pub async fn race_answers(fixture: &Arc<dyn HostFixture>, rounds: usize) -> Report {
+    let mut report = Report { scripts: 1, ..Report::default() };
+    let mut left = rounds;
+    while left > 0 && report.failures.is_empty() {
+        let rounds = left.min(race::ROUNDS.len());
+        left -= rounds;
+        let host = fixture.open(AskPolicy::Wait).await;
+        let result = Box::pin(race_session(fixture, host, rounds)).await;
+        report.add(end_check(fixture, "race_answers", result).await);
+    }
+    report
+}
+
+async fn race_session(
+    fixture: &Arc<dyn HostFixture>,
+    host: Arc<dyn Sessions>,
+    rounds: usize,
+) -> Result<Report, String> {
+    let mut stage = Stage::create(fixture, host, AskPolicy::Wait).await?;
+    for (number, name) in race::ROUNDS.into_iter().enumerate().take(rounds) {
+        let round = Box::pin(race::round(&mut stage, name, number)).await;
+        round.map_err(|problem| format!("round {number}: {problem}"))?;
+        stage.counts.races += 1;
+    }
+    Box::pin(stage.check()).await?;
+    Ok(stage.counts)
+}
+
+/// Ends the host of a check that is no script, and reports its result.
+async fn end_check(fixture: &Arc<dyn HostFixture>, name: &str, result: Result<Report, String>) -> Report {
+    fixture.crash().await;
+    let mut report = Report { runs: 1, ..Report::default() };
+    match result {
+        Ok(counts) => report.add(counts),
+        Err(problem) => {
+            let (script, fault) = (name.to_owned(), "no extra crash".to_owned());
+            report.failures.push(Failure { script, fault, step: None, problem });
+        }
+    }
+    report
+}
+
+/// Declares the checks besides the scripts: they concern more than one session.
+macro_rules! checks {
+    ($($(#[$doc:meta])* $name:ident)*) => {
+        $(
+            $(#[$doc])*
+            pub async fn $name(fixture: &Arc<dyn HostFixture>) -> Report {
+                let mut report = Report { scripts: 1, ..Report::default() };
+                let host = fixture.open(AskPolicy::Wait).await;
+                let result = Box::pin(listing::$name(fixture, host)).await;
+                report.add(end_check(fixture, stringify!($name), result).await);
+                report
+            }
+        )*
+    };
+}
+
+checks! {
+    /// Sessions are listed once each over pages, and found by status, directory, text and tag.
+    sessions_are_listed
+    /// Every session that changes is reported.
+    changes_are_reported
+    /// A session that does not exist is not found, and no request creates it.
+    an_unknown_session_is_not_found
+}
+
+/// Declares one function for each script, and the list of all.
+macro_rules! scripts {
+    ($($name:ident)*) => {
+        /// All scripts.
+        pub fn all_scripts() -> Vec<Script> {
+            vec![$(catalogue::$name()),*]
+        }
+
+        $(
+            #[doc = concat!("Plays the script `", stringify!($name), "` with and without crashes.")]
+            pub async fn $name(fixture: &Arc<dyn HostFixture>) -> Report {
+                Box::pin(run_script(fixture, &catalogue::$name())).await
+            }
+        )*
+    };
+}
+
+scripts! {
+    prompts_run_one_after_the_other
+    a_tool_call_runs_once
+    steering_reaches_the_active_run
+    the_queue_waits_for_the_run
+    steering_overtakes_the_queue
+    an_interrupting_prompt_replaces_the_run
+    a_prompt_that_must_not_wait_is_refused
+    an_interruption_pauses_the_queue
+    a_prompt_runs_while_the_queue_is_paused
+    clients_edit_the_queue
+    the_first_answer_wins
+    a_denied_call_does_not_run
+    an_ask_ends_with_its_run
+    an_ask_survives_a_crash
+    an_ask_without_a_client_is_denied
+    an_attached_client_is_asked
+    a_run_outlives_its_clients
+    a_closed_session_opens_again
+    a_title_is_set_and_removed
+    mode_and_model_change
+    an_unknown_action_changes_nothing
+    a_failed_run_continues
+    a_crash_during_a_reply_loses_nothing
+    a_slow_live_reader_reads_the_log
+}
+
+/// Turns each check of a session host into a test. The argument is an expression that creates a new
+/// [`HostFixture`](crate::sessions::HostFixture).
+#[macro_export]
+macro_rules! session_conformance {
+    ($fixture:expr) => {
+        $crate::session_conformance!(@tests $fixture;
+            prompts_run_one_after_the_other
+            a_tool_call_runs_once
+            steering_reaches_the_active_run
+            the_queue_waits_for_the_run
+            steering_overtakes_the_queue
+            an_interrupting_prompt_replaces_the_run
+            a_prompt_that_must_not_wait_is_refused
+            an_interruption_pauses_the_queue
+            a_prompt_runs_while_the_queue_is_paused
+            clients_edit_the_queue
+            the_first_answer_wins
+            a_denied_call_does_not_run
+            an_ask_ends_with_its_run
+            an_ask_survives_a_crash
+            an_ask_without_a_client_is_denied
+            an_attached_client_is_asked
+            a_run_outlives_its_clients
+            a_closed_session_opens_again
+            a_title_is_set_and_removed
+            mode_and_model_change
+            an_unknown_action_changes_nothing
+            a_failed_run_continues
+            a_crash_during_a_reply_loses_nothing
+            a_slow_live_reader_reads_the_log
+            sessions_are_listed
+            changes_are_reported
+            an_unknown_session_is_not_found
+        );
+
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn exactly_one_of_two_answers_wins() {
+            let fixture: ::std::sync::Arc<dyn $crate::sessions::HostFixture> = ::std::sync::Arc::new($fixture);
+            $crate::sessions::race_answers(&fixture, 50).await.check();
+        }
+    };
+    (@tests $fixture:expr; $($check:ident)*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $check() {
+                let fixture: ::std::sync::Arc<dyn $crate::sessions::HostFixture> =
+                    ::std::sync::Arc::new($fixture);
+                $crate::sessions::$check(&fixture).await.check();
+            }
+        )*
+    };
+}
