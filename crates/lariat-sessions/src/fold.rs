@@ -116,13 +116,15 @@ impl ViewFold {
         &self.queue
     }
 
-    pub(crate) const fn outcome(&self) -> Option<&RunOutcome> {
-        self.outcome.as_ref()
-    }
-
     /// Whether a run has begun and not ended.
     pub(crate) const fn has_open_run(&self) -> bool {
         !self.open_loops.is_empty()
+    }
+
+    /// Whether a message waits that an interruption did not pause: it arrived as a run ended.
+    pub(crate) fn has_deliverable_message(&self) -> bool {
+        let is_done = matches!(self.outcome, Some(RunOutcome::Completed));
+        is_done && !self.has_open_run() && !self.queue.is_empty()
     }
 
     /// Whether a client of a host sent a command.

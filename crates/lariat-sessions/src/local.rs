@@ -140,15 +140,18 @@ impl Local {
     pub async fn recover_interrupted(&self, active_since: Timestamp) -> Result<Vec<SessionId>, Problem> {
         let mut filter = SessionFilter::default();
         (filter.limit, filter.active_since) = (Some(MAX_PAGE), Some(active_since));
-        filter.status = vec![SessionStatus::Interrupted];
+        filter.status = vec![SessionStatus::Interrupted, SessionStatus::Idle];
         let mut recovered = Vec::new();
         for session in self.list_sessions(filter).await?.sessions {
             let session_id = session.archived.session_id;
             let entry = self.shared.entry(&session_id);
-            let is_hosted = entry.fold().await.is_ok_and(|fold| fold.has_open_run() && fold.is_commanded());
-            if is_hosted && self.ask_owner(&entry, |reply| Request::Recover { reply }).await.is_ok() {
+            let has_work = entry.fold().await.is_ok_and(|fold| {
+                fold.is_commanded() && (fold.has_open_run() || fold.has_deliverable_message())
+            });
+            if has_work && self.ask_owner(&entry, |reply| Request::Recover { reply }).await.is_ok() {
                 recovered.push(session_id);
             }
+            self.shared.forget(&entry);
         }
         Ok(recovered)
     }

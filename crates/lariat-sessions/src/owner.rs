@@ -12,7 +12,7 @@ use lariat_api::{
     Edit, Live, LiveItem, Principal, Problem, ProblemCode, PromptContent, QueuedMessage, Receipt,
     SessionCommand,
 };
-use lariat_core::event::{AgentEvent, CommandRecord, Description, Event, Learning, QueueKind, RunOutcome};
+use lariat_core::event::{AgentEvent, CommandRecord, Description, Event, Learning, QueueKind};
 use lariat_core::id::{MessageId, RequestId};
 use lariat_core::message::{AgentMessage, Message, UserMessage};
 use lariat_core::permission::PermissionDecision;
@@ -158,6 +158,7 @@ impl Owner {
             Request::Unattended(ask) => self.decline(ask),
             Request::Recover { reply } => {
                 let result = self.recover().await;
+                self.deliver().await;
                 self.shared.report_change(&self.entry).await;
                 let _ = reply.send(result);
             }
@@ -276,23 +277,28 @@ impl Owner {
         if is_lost {
             // A new agent reads the journal again.
             self.hosted = None;
-        } else if let Ok(true) = self.has_deliverable_message().await
-            && let Ok(agent) = self.agent().await
-        {
-            self.entry.set_running(true);
-            match agent.deliver_queued() {
-                Ok(stream) => self.drive(stream),
-                Err(_) => self.entry.set_running(false),
-            }
+        } else {
+            self.deliver().await;
         }
         self.shared.report_change(&self.entry).await;
     }
 
+    /// Starts a run on the messages that wait, unless an interruption paused them.
+    async fn deliver(&mut self) {
+        if self.run.is_some() || !self.has_deliverable_message().await.unwrap_or(false) {
+            return;
+        }
+        let Ok(agent) = self.agent().await else { return };
+        self.entry.set_running(true);
+        match agent.deliver_queued() {
+            Ok(stream) => self.drive(stream),
+            Err(_) => self.entry.set_running(false),
+        }
+    }
+
     /// Whether a message that arrived at the end of a run waits. An interruption pauses the queue.
     async fn has_deliverable_message(&self) -> Result<bool, Problem> {
-        let fold = self.entry.fold().await?;
-        let is_done = matches!(fold.outcome(), Some(RunOutcome::Completed));
-        Ok(is_done && !fold.has_open_run() && !fold.queue().is_empty() && !self.is_closing)
+        Ok(!self.is_closing && self.entry.fold().await?.has_deliverable_message())
     }
 
     // Commands

@@ -55,8 +55,10 @@ impl SessionEntry {
     }
 
     pub(crate) async fn view(&self) -> Result<SessionView, Problem> {
+        // A run that began or ended while the journal was read is not one that a crash interrupted.
+        let was_running = self.is_running();
         let fold = self.fold().await?;
-        Ok(fold.view(self.is_running()))
+        Ok(fold.view(was_running || self.is_running()))
     }
 
     /// Returns what dashboards show of the session.

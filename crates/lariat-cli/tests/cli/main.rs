@@ -10,6 +10,7 @@
 )]
 
 mod background;
+mod background_kills;
 mod credentials;
 #[cfg(all(feature = "keyring", target_os = "linux"))]
 mod desktop;

@@ -70,7 +70,7 @@ async fn steering_reaches_the_run_after_the_tool_and_a_queued_message_at_its_end
     let view = fixture.view().await;
     assert_eq!(
         view.queue.iter().map(|queued| queued.delivery).collect::<Vec<_>>(),
-        [Delivery::Queue, Delivery::Steer]
+        [Delivery::Steer, Delivery::Queue]
     );
     assert_eq!(view.queue[0].by.as_ref().unwrap().as_str(), "user:ada");
     let journal = fixture.journal().await;
