@@ -6,7 +6,9 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{Doubt, MAX_DOUBTS, word};
+#[cfg(feature = "second-parser")]
+use super::word;
+use super::{Doubt, MAX_DOUBTS};
 
 #[derive(Debug, Default)]
 pub(super) struct ParsedScript<'a> {
