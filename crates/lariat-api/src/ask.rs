@@ -38,6 +38,13 @@ pub struct Ask {
     pub expires_at: Option<Timestamp>,
 }
 
+impl Ask {
+    /// Creates an ask without choices that does not expire.
+    pub const fn new(id: AskId, subject: AskSubject, digest: AskDigest, asked_at: Timestamp) -> Self {
+        Self { id, subject, digest, choices: Vec::new(), asked_at, expires_at: None }
+    }
+}
+
 /// What an ask is about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -133,6 +133,13 @@ pub struct FileDiff {
     pub diff: Option<String>,
 }
 
+impl FileDiff {
+    /// Creates the change of a file without a diff.
+    pub fn new(path: impl Into<String>, change: FileChange) -> Self {
+        Self { path: path.into(), change, diff: None }
+    }
+}
+
 /// What happened to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -158,6 +165,13 @@ pub struct FileList {
     pub changed: Vec<String>,
 }
 
+impl FileList {
+    /// Creates a list.
+    pub const fn new(read: Vec<String>, changed: Vec<String>) -> Self {
+        Self { read, changed }
+    }
+}
+
 /// What fills the context window, in tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -167,4 +181,11 @@ pub struct ContextUse {
     pub window: u64,
     /// The parts with their estimated tokens, in the order of the request.
     pub parts: Vec<(String, u64)>,
+}
+
+impl ContextUse {
+    /// Creates a report.
+    pub const fn new(window: u64, parts: Vec<(String, u64)>) -> Self {
+        Self { window, parts }
+    }
 }

@@ -98,6 +98,34 @@ pub struct SessionView {
     pub clients: Vec<AttachedClient>,
 }
 
+impl SessionView {
+    /// Creates the view of a session without events, at a position.
+    pub fn new(session_id: SessionId, cursor: Cursor) -> Self {
+        Self {
+            session_id,
+            seq: cursor.next(),
+            cursor,
+            status: SessionStatus::Idle,
+            outcome: None,
+            title: None,
+            directory: None,
+            asks: Vec::new(),
+            ask_policy: AskPolicy::default(),
+            queue: Vec::new(),
+            is_queue_paused: false,
+            plan: PlanView::default(),
+            tasks: Vec::new(),
+            usage: Usage::default(),
+            budgets: Vec::new(),
+            mode: String::new(),
+            model: ModelView::default(),
+            context: TokenUse::default(),
+            children: Vec::new(),
+            clients: Vec::new(),
+        }
+    }
+}
+
 /// A message that waits for delivery.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -113,6 +141,13 @@ pub struct QueuedMessage {
     /// Who sent it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Principal>,
+}
+
+impl QueuedMessage {
+    /// Creates a message that waits, without a known sender.
+    pub const fn new(message_id: MessageId, content: PromptContent, delivery: Delivery) -> Self {
+        Self { message_id, content, delivery, by: None }
+    }
 }
 
 /// The changes that plan mode queued.
@@ -169,6 +204,13 @@ pub struct ChildSession {
     pub is_running: bool,
 }
 
+impl ChildSession {
+    /// Creates the entry of a sub-agent that runs.
+    pub const fn running(session_id: SessionId, task: String) -> Self {
+        Self { session_id, task: Some(task), is_running: true }
+    }
+}
+
 /// A client that is attached to a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -181,4 +223,11 @@ pub struct AttachedClient {
     /// Since when.
     #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
     pub since: Timestamp,
+}
+
+impl AttachedClient {
+    /// Creates the entry of a client.
+    pub const fn new(client: ClientName, principal: Principal, since: Timestamp) -> Self {
+        Self { client, principal, since }
+    }
 }
