@@ -1,0 +1,88 @@
+//! Reads who calls and what a request says. What cannot be read is a [`Problem`] of the code `invalid`.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use http::StatusCode;
+use http::request::Parts;
+use lariat_api::{Principal, Problem, ProblemCode, Sessions};
+use serde::de::DeserializeOwned;
+
+use super::Server;
+use super::failure::Failure;
+use crate::wire;
+
+/// The sessions that the caller may use.
+pub(super) struct Caller(pub(super) Arc<dyn Sessions>);
+
+impl FromRequestParts<Server> for Caller {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Failure> {
+        let unknown = || Problem::new(ProblemCode::Forbidden, "the connection has no known user");
+        let principal = parts.extensions.get::<Principal>().ok_or_else(unknown)?;
+        Ok(Self(server.host.sessions_for(principal)))
+    }
+}
+
+/// The ids in the path.
+pub(super) struct Params<T>(pub(super) T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Server> for Params<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Failure> {
+        let Path(value) = Path::from_request_parts(parts, server).await.map_err(|error| {
+            invalid(StatusCode::BAD_REQUEST, format!("the path is not valid: {}", error.body_text()))
+        })?;
+        Ok(Self(value))
+    }
+}
+
+/// The query.
+pub(super) struct Query<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequestParts<Server> for Query<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Server) -> Result<Self, Failure> {
+        let axum::extract::Query(value) =
+            axum::extract::Query::try_from_uri(&parts.uri).map_err(|error| {
+                invalid(StatusCode::BAD_REQUEST, format!("the query is not valid: {}", error.body_text()))
+            })?;
+        Ok(Self(value))
+    }
+}
+
+/// The JSON body.
+pub(super) struct Body<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequest<Server> for Body<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, server: &Server) -> Result<Self, Failure> {
+        match Json::from_request(request, server).await {
+            Ok(Json(value)) => Ok(Self(value)),
+            Err(error) => Err(unreadable(&error)),
+        }
+    }
+}
+
+fn unreadable(error: &JsonRejection) -> Failure {
+    match error.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            let failure = Failure::from(wire::too_large());
+            Failure { status: StatusCode::PAYLOAD_TOO_LARGE, ..failure }
+        }
+        status @ StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+            invalid(status, "the body must have the content type `application/json`".to_owned())
+        }
+        _ => invalid(StatusCode::BAD_REQUEST, format!("the body is not valid: {}", error.body_text())),
+    }
+}
+
+fn invalid(status: StatusCode, message: String) -> Failure {
+    Failure { status, problem: Problem::new(ProblemCode::Invalid, message) }
+}
