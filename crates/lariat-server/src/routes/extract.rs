@@ -7,6 +7,7 @@ use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use http::StatusCode;
 use http::request::Parts;
+use hyper::body::Body as _;
 use lariat_api::{Principal, Problem, ProblemCode, Sessions};
 use serde::de::DeserializeOwned;
 
@@ -63,6 +64,10 @@ impl<T: DeserializeOwned> FromRequest<Server> for Body<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, server: &Server) -> Result<Self, Failure> {
+        // The limit of the router ends a body that is too long while it arrives; one that says so is not read at all.
+        if request.body().size_hint().lower() > wire::MAX_BODY as u64 {
+            return Err(too_large());
+        }
         match Json::from_request(request, server).await {
             Ok(Json(value)) => Ok(Self(value)),
             Err(error) => Err(unreadable(&error)),
@@ -72,15 +77,16 @@ impl<T: DeserializeOwned> FromRequest<Server> for Body<T> {
 
 fn unreadable(error: &JsonRejection) -> Failure {
     match error.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => {
-            let failure = Failure::from(wire::too_large());
-            Failure { status: StatusCode::PAYLOAD_TOO_LARGE, ..failure }
-        }
+        StatusCode::PAYLOAD_TOO_LARGE => too_large(),
         status @ StatusCode::UNSUPPORTED_MEDIA_TYPE => {
             invalid(status, "the body must have the content type `application/json`".to_owned())
         }
         _ => invalid(StatusCode::BAD_REQUEST, format!("the body is not valid: {}", error.body_text())),
     }
+}
+
+fn too_large() -> Failure {
+    Failure { status: StatusCode::PAYLOAD_TOO_LARGE, problem: wire::too_large() }
 }
 
 fn invalid(status: StatusCode, message: String) -> Failure {

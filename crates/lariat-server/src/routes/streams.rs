@@ -74,3 +74,31 @@ fn event<T: Serialize>(item: &Result<T, Problem>, describe: fn(&T) -> EventHead<
         event.json_data(problem).unwrap_or_default()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body_util::BodyExt;
+    use tokio::time::Instant;
+
+    #[tokio::test(start_paused = true)]
+    async fn silent_stream_sends_a_comment_every_15_seconds() {
+        let silent: ItemStream<SessionChange> = Box::pin(stream::pending());
+        let mut body = response(silent, change_event, &CancellationToken::new()).into_body();
+        let start = Instant::now();
+        for comments in 1..=3 {
+            let frame = body.frame().await.unwrap().unwrap().into_data().unwrap();
+            assert_eq!(frame.as_ref(), b":\n\n");
+            assert_eq!(start.elapsed().as_secs(), 15 * comments);
+        }
+    }
+
+    #[tokio::test]
+    async fn stream_that_is_stopped_does_not_say_that_it_is_complete() {
+        let stop = CancellationToken::new();
+        let silent: ItemStream<SessionChange> = Box::pin(stream::pending());
+        let body = response(silent, change_event, &stop).into_body();
+        stop.cancel();
+        assert!(body.collect().await.unwrap().to_bytes().is_empty());
+    }
+}
