@@ -118,11 +118,12 @@ impl HostSocket {
                 }
             }
         }
-        drop(listener);
         // The lock is still ours, so a socket of another identity is not the work of a host. Leave it alone.
         if socket_files::find(&path).is_ok_and(|found| found == Found::Socket(identity)) {
             let _ = socket_files::remove(&path);
         }
+        // Only now, so that the socket of a host that does not respond any more is gone.
+        drop(listener);
         let _ = timeout(GRACE, graceful.shutdown()).await;
         connections.shutdown().await;
     }
