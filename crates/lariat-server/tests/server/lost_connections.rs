@@ -61,7 +61,7 @@ async fn reader_sees_every_event_once_if_the_connection_breaks_at_any_byte() {
 }
 
 #[tokio::test]
-async fn complete_log_is_told_from_one_that_was_cut() {
+async fn log_that_was_cut_is_not_taken_for_a_complete_one() {
     let fixture = Fixture::new(Memory::with_events("s", 2)).await;
     let id = SessionId::new("s");
     let expected: Vec<_> = fixture.direct().log(&id, LogRequest::default()).await.unwrap().collect().await;
