@@ -27,14 +27,17 @@ pub async fn connect_or_start(
     start: impl Fn() -> io::Result<()>,
 ) -> Result<Remote, Problem> {
     let probe = Remote::new(socket).with_retry(RetryPolicy::never());
-    if is_ready(&probe).await? {
-        return Ok(Remote::new(socket));
-    }
     let slow = || {
         let message = format!("the host did not respond within {} s", ready_within.as_secs());
         Problem::new(ProblemCode::Unavailable, message).with_place(socket.display().to_string())
     };
-    timeout(ready_within, start_once(&probe, socket, start)).await.map_err(|_| slow())??;
+    let ready = async {
+        match is_ready(&probe).await? {
+            true => Ok(()),
+            false => start_once(&probe, socket, start).await,
+        }
+    };
+    timeout(ready_within, ready).await.map_err(|_| slow())??;
     Ok(Remote::new(socket))
 }
 
@@ -45,21 +48,24 @@ pub async fn connect_or_start(
 /// If the host still responds after that time.
 pub async fn stop(socket: &Path, gone_within: Duration) -> Result<(), Problem> {
     let probe = Remote::new(socket).with_retry(RetryPolicy::never());
-    let host = match probe.stop_host().await {
-        Ok(host) => host,
-        Err(problem) if problem.code == ProblemCode::Unavailable => return Ok(()),
-        Err(problem) => return Err(problem),
-    };
-    let gone = async {
+    let stopped = async {
+        let host = match probe.stop_host().await {
+            Ok(host) => host,
+            Err(problem) if problem.code == ProblemCode::Unavailable => return Ok(()),
+            Err(problem) => return Err(problem),
+        };
         while probe.host().await.is_ok_and(|now| now.pid == host.pid) {
             sleep(PAUSE).await;
         }
+        Ok(())
     };
-    timeout(gone_within, gone).await.map_err(|_| {
+    let slow = |_| {
         let message = format!("the host did not stop within {} s", gone_within.as_secs());
         Problem::new(ProblemCode::Unavailable, message)
-            .with_hint(format!("it waits for {} running sessions; process {}", host.running, host.pid))
-    })
+            .with_place(socket.display().to_string())
+            .with_hint("it waits until its sessions reach a safe point; try again later")
+    };
+    timeout(gone_within, stopped).await.map_err(slow)?
 }
 
 async fn start_once(

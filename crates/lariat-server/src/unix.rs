@@ -1,7 +1,7 @@
 //! Serves the routes on a Unix socket that only the same user can reach.
 //!
 //! Invariants: one host per socket, decided by a lock that the kernel releases when the host ends, however it ends; a
-//! socket that nobody serves is replaced only by the process that holds that lock; a peer of another user gets no
+//! socket without a host is replaced only by the process that holds that lock; a peer of another user gets no
 //! response. Three things keep other users out: the directory has the mode 0700, the socket 0600, and the kernel names the
 //! user of every peer.
 
@@ -81,7 +81,7 @@ impl HostSocket {
         let lock = LockFile::open(&socket_files::beside(path, ".lock")).map_err(refused)?;
         let held = timeout(wait, hold(&lock, path)).await;
         held.map_err(|_| BindError::LockHeld(path.to_owned()))??;
-        // The lock is ours, so no host serves what is there.
+        // The lock is ours, so no host serves a socket at this path.
         match socket_files::find(path).map_err(refused)? {
             Found::Nothing => {}
             Found::Socket(_) => socket_files::remove(path).map_err(refused)?,
@@ -118,11 +118,12 @@ impl HostSocket {
                 }
             }
         }
-        drop(listener);
         // The lock is still ours, so a socket of another identity is not the work of a host. Leave it alone.
         if socket_files::find(&path).is_ok_and(|found| found == Found::Socket(identity)) {
             let _ = socket_files::remove(&path);
         }
+        // Only now, so that the socket of a host that does not respond any more is gone.
+        drop(listener);
         let _ = timeout(GRACE, graceful.shutdown()).await;
         connections.shutdown().await;
     }
@@ -165,7 +166,7 @@ pub(crate) fn is_own(stream: &UnixStream) -> bool {
     stream.peer_cred().is_ok_and(|peer| is_permitted(peer.uid(), socket_files::own_uid()))
 }
 
-/// Whether a host of the user `own` talks to the user `peer`. The superuser is no exception: its sessions are its own.
+/// Whether a host of the user `own` talks to the user `peer`. This includes the superuser, whose sessions are its own.
 const fn is_permitted(peer: u32, own: u32) -> bool {
     peer == own
 }

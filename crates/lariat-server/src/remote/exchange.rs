@@ -1,6 +1,7 @@
 //! One request over one connection to a Unix socket.
 //!
-//! Invariant: the task that drives a connection ends with its [`Exchange`], so that dropping a stream closes its connection.
+//! Invariant: hyper ends the task that drives a connection when the request or its [`Exchange`] is dropped, so dropping a
+//! stream closes its connection.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +14,6 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use lariat_api::{Problem, ProblemCode};
 use tokio::net::UnixStream;
-use tokio::task::JoinHandle;
 
 use crate::unix;
 
@@ -30,17 +30,6 @@ pub(super) enum ExchangeError {
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) response: Response<Incoming>,
-    _driver: Driver,
-}
-
-/// The task that drives a connection.
-#[derive(Debug)]
-struct Driver(JoinHandle<()>);
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 impl Exchange {
@@ -52,10 +41,10 @@ impl Exchange {
             return Err(ExchangeError::Refused(Problem::new(ProblemCode::Forbidden, message)));
         }
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(lost)?;
-        // Its error arrives with the response or with the body.
-        let driver = Driver(tokio::spawn(async move { drop(connection.await) }));
+        // Its error arrives with the response or with the body, and it ends when both are dropped.
+        tokio::spawn(async move { drop(connection.await) });
         let response = sender.send_request(request).await.map_err(lost)?;
-        Ok(Self { response, _driver: driver })
+        Ok(Self { response })
     }
 
     /// Reads the whole body.

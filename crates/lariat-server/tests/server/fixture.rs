@@ -68,6 +68,11 @@ impl Running {
         Self { host, task }
     }
 
+    /// Waits until the host ended because a client asked for it.
+    pub(crate) async fn ended(mut self) {
+        (&mut self.task).await.unwrap();
+    }
+
     /// Ends the host at once, with every connection.
     pub(crate) async fn kill(mut self) {
         self.task.abort();

@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
 use crate::double::{FAILS, Memory, cursor};
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, SOON};
 
 /// Sends a request as text and returns the response as text.
 async fn exchange(socket: &Path, head: &str, body: &str) -> String {
@@ -94,7 +94,7 @@ async fn refuses_body(socket: &Path, rest: &str, part: usize) {
     // One byte too many.
     let _ = stream.write_all(b" ").await;
     let mut response = [0; 1024];
-    let length = stream.read(&mut response).await.unwrap();
+    let length = tokio::time::timeout(SOON, stream.read(&mut response)).await.unwrap().unwrap();
     let response = String::from_utf8_lossy(&response[..length]).into_owned();
     assert_eq!(status(&response), 413, "{response}");
     assert!(response.contains("larger than 64 MiB"), "{response}");

@@ -15,6 +15,7 @@ mod fixture;
 mod http;
 mod lost_connections;
 mod other_users;
+mod processes;
 mod same_results;
 mod starters;
 mod streams;

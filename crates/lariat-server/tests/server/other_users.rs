@@ -11,7 +11,7 @@ use lariat_core::id::SessionId;
 use rustix::process::Uid;
 
 use crate::double::Memory;
-use crate::fixture::{Fixture, Place};
+use crate::fixture::{Fixture, Place, SOON};
 
 /// Runs a function on a thread of another user; `None` if this process may not.
 fn as_other_user<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
@@ -71,7 +71,8 @@ async fn client_sends_nothing_to_the_host_of_another_user() {
         || UnixListener::bind(socket).unwrap()
     });
     let Some(listener) = listening else { return };
-    let problem = crate::fixture::remote(&socket).view(&SessionId::new("s")).await.unwrap_err();
+    let remote = crate::fixture::remote(&socket);
+    let problem = tokio::time::timeout(SOON, remote.view(&SessionId::new("s"))).await.unwrap().unwrap_err();
     assert_eq!(problem.code, ProblemCode::Forbidden);
     let (mut stream, _) = listener.accept().unwrap();
     let mut text = String::new();

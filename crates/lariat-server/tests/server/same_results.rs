@@ -140,9 +140,11 @@ async fn cursor_of_another_store_is_gone() {
 
 #[tokio::test]
 async fn refuses_a_request_that_no_host_accepts_without_sending_it() {
-    let fixture = Fixture::new(Memory::with_events("s", 0)).await;
+    // No host is there, so a client that sends would say so.
+    let place = crate::fixture::Place::new();
+    let remote = crate::fixture::remote(&place.socket());
     let action = Action::Learn { text: "x".repeat(65 << 20) };
-    let problem = fixture.remote().send(&SessionId::new("s"), command("c", action)).await.unwrap_err();
+    let problem = remote.send(&SessionId::new("s"), command("c", action)).await.unwrap_err();
     assert_eq!(
         (problem.code, problem.message.as_str()),
         (ProblemCode::Invalid, "the request is larger than 64 MiB")

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lariat_api::ProblemCode;
-use lariat_server::background::connect_or_start;
+use lariat_server::background::{connect_or_start, stop};
 use lariat_server::unix::{BindError, HostSocket};
 use tokio::task::JoinSet;
 
@@ -133,6 +133,19 @@ async fn finds_a_host_without_starting_one() {
     let _running = Running::start(&place.socket(), &Memory::new()).await;
     connect_or_start(&place.socket(), SOON, || panic!("must not start")).await.unwrap();
     remote(&place.socket()).host().await.unwrap();
+}
+
+#[tokio::test]
+async fn reports_a_host_that_accepts_and_does_not_respond() {
+    let place = Place::new();
+    let _silent = std::os::unix::net::UnixListener::bind(place.socket()).unwrap();
+    let wait = Duration::from_millis(50);
+    let socket = place.socket();
+    let starting = connect_or_start(&socket, wait, || panic!("must not start"));
+    let problem = tokio::time::timeout(SOON, starting).await.unwrap().unwrap_err();
+    assert_eq!(problem.code, ProblemCode::Unavailable);
+    let problem = tokio::time::timeout(SOON, stop(&place.socket(), wait)).await.unwrap().unwrap_err();
+    assert_eq!(problem.code, ProblemCode::Unavailable);
 }
 
 #[tokio::test]

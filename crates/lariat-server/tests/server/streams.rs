@@ -6,9 +6,11 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use lariat_api::{Action, ClientName, CommandId, LogItem, LogRequest, SessionCommand, Sessions};
 use lariat_core::id::SessionId;
+use tokio::io::AsyncReadExt;
+use tokio::net::UnixListener;
 
 use crate::double::Memory;
-use crate::fixture::{Fixture, SOON, until};
+use crate::fixture::{Fixture, Place, SOON, remote, until};
 
 #[tokio::test]
 async fn reader_that_goes_away_ends_its_stream_only() {
@@ -98,4 +100,23 @@ async fn stop_ends_streams_and_finishes_requests() {
     assert_eq!(fixture.memory.waiting.load(Ordering::SeqCst), 1);
     fixture.running.stop().await;
     drop(live);
+}
+
+#[tokio::test]
+async fn client_that_gives_up_stops_sending() {
+    const SIZE: usize = 16 << 20;
+    let place = Place::new();
+    let listener = UnixListener::bind(place.socket()).unwrap();
+    let (remote, id) = (remote(&place.socket()), SessionId::new("s"));
+    let action = Action::Learn { text: "x".repeat(SIZE) };
+    let command = SessionCommand::new(CommandId::new("c"), ClientName::new("t"), action);
+    let sending = tokio::spawn(async move { remote.send(&id, command).await });
+    // A host that accepts and does not read fills the buffers on the way.
+    let (mut stream, _) = listener.accept().await.unwrap();
+    stream.readable().await.unwrap();
+    sending.abort();
+    assert!(sending.await.unwrap_err().is_cancelled());
+    let mut bytes = Vec::new();
+    tokio::time::timeout(SOON, stream.read_to_end(&mut bytes)).await.unwrap().unwrap();
+    assert!(bytes.len() < SIZE / 2, "the client sent {} bytes", bytes.len());
 }
