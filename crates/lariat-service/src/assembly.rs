@@ -392,7 +392,7 @@ fn memory(parts: &SessionParts<'_>) -> Option<MemoryFiles> {
 }
 
 /// Limits of one run. Without a setting there is no limit, because the user watches the run.
-fn limits(settings: &Settings) -> ExecutionLimits {
+pub(crate) fn limits(settings: &Settings) -> ExecutionLimits {
     let set = &settings.limits;
     let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
     let mut limits = ExecutionLimits::none();
@@ -416,7 +416,7 @@ fn retry(settings: &Settings) -> RetryConfig {
         .with_patience(settings.retry.patience)
 }
 
-fn money(cost: Option<Cost>) -> BudgetLimits {
+pub(crate) fn money(cost: Option<Cost>) -> BudgetLimits {
     let mut limits = BudgetLimits::none();
     limits.cost = cost;
     limits

@@ -89,6 +89,13 @@ impl Plan {
         decision
     }
 
+    /// Approves the changes for which `is_approved` is true, and leaves the others queued.
+    pub fn approve_only(&self, is_approved: impl Fn(&PlannedChange) -> bool) -> PlanDecision {
+        let mut decision = self.approve(is_approved);
+        decision.rejected.clear();
+        decision
+    }
+
     /// Previews the queued changes as they would come out now.
     pub(super) async fn review(queued: &[QueuedChange], ports: &Ports) -> Self {
         let mut changes = Vec::new();
