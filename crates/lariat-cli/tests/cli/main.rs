@@ -9,6 +9,7 @@
     reason = "tests inspect the program from outside"
 )]
 
+mod capabilities;
 mod credentials;
 #[cfg(all(feature = "keyring", target_os = "linux"))]
 mod desktop;
@@ -23,6 +24,7 @@ mod management_commands;
 mod regression;
 mod repair;
 mod run;
+mod session_state;
 mod sessions;
 mod terminal;
 mod terminal_prompts;
