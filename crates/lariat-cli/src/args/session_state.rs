@@ -15,10 +15,16 @@ pub(crate) enum PlanCommand {
     #[command(after_help = "Example: lariat plan show")]
     Show(PlanShowArgs),
     /// Approve queued changes and apply them; changes that you do not name stay queued.
-    #[command(after_help = "Example: lariat plan approve 1 3")]
+    #[command(
+        override_usage = "lariat plan approve [OPTIONS] [SESSION] [CHANGE]...",
+        after_help = "Example: lariat plan approve 1 3"
+    )]
     Approve(PlanChoiceArgs),
     /// Reject queued changes; changes that you do not name stay queued.
-    #[command(after_help = "Example: lariat plan reject 2")]
+    #[command(
+        override_usage = "lariat plan reject [OPTIONS] [SESSION] [CHANGE]...",
+        after_help = "Example: lariat plan reject 2"
+    )]
     Reject(PlanChoiceArgs),
 }
 
@@ -32,9 +38,9 @@ pub(crate) struct PlanShowArgs {
 }
 
 #[derive(Args, Debug)]
-#[command(override_usage = "lariat plan approve|reject [OPTIONS] [SESSION] [CHANGE]...")]
 pub(crate) struct PlanChoiceArgs {
-    /// Session id or unique prefix [default: the newest of this directory], then the changes by number or tool call id [default: all].
+    /// Session id or unique prefix [default: the newest of this directory], then changes by number or tool call id [default: all]; a
+    /// first word of up to three digits is a change.
     #[arg(value_name = "SESSION or CHANGE")]
     pub(crate) words: Vec<String>,
     /// Print JSON.

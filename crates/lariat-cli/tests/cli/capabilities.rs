@@ -64,7 +64,9 @@ fn declared() -> BTreeSet<String> {
         let before = all.len();
         for path in sources(&crates().join(directory)) {
             let source = std::fs::read_to_string(path).unwrap();
-            all.extend(methods(&source, head, visibility).into_iter().map(|method| format!("{name}::{method}")));
+            all.extend(
+                methods(&source, head, visibility).into_iter().map(|method| format!("{name}::{method}")),
+            );
         }
         assert!(all.len() > before, "no method of {name} found below {directory}");
     }

@@ -163,7 +163,7 @@ fn opening_line(
     };
     let mut line = format!("{}/{}{dot}{} mode{dot}{which}", model.provider, model.id, session.mode());
     if interactive {
-        line.push_str(&format!("{dot}type to steer, Ctrl-C to stop"));
+        line.push_str(&format!("{dot}Enter steers, Tab queues, Ctrl-C stops"));
     }
     let line = text::line(&line);
     format!("{}\n\n", theme.paint(Style::Dim, &text::cut(&line, theme.width, theme)))
