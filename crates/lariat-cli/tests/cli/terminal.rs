@@ -232,7 +232,7 @@ async fn queued_message_waits_on_screen_and_is_sent_when_the_model_would_stop() 
     let fixture = asking().await;
     let slow = r#"!call bash {"command":"sleep 2; echo slept"}"#;
     let terminal = Terminal::start(&fixture, &["run", slow]);
-    terminal.shows("Enter steers, Tab queues, Ctrl-C stops");
+    terminal.shows("Enter steers, Tab queues");
     terminal.shows("bash ");
     terminal.types(&["-l", r#"!say "Queued answer.""#]);
     terminal.shows("Enter: send now, Tab: queue for after this run");

@@ -163,7 +163,11 @@ fn opening_line(
     };
     let mut line = format!("{}/{}{dot}{} mode{dot}{which}", model.provider, model.id, session.mode());
     if interactive {
-        line.push_str(&format!("{dot}Enter steers, Tab queues, Ctrl-C stops"));
+        line.push_str(&format!("{dot}Enter steers, Tab queues"));
+        let stop = ", Ctrl-C stops";
+        if text::width(&line) + stop.len() <= theme.width {
+            line.push_str(stop);
+        }
     }
     let line = text::line(&line);
     format!("{}\n\n", theme.paint(Style::Dim, &text::cut(&line, theme.width, theme)))

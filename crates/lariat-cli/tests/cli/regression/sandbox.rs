@@ -446,3 +446,35 @@ async fn other_processes_cannot_read_the_environment() {
     other.kill().unwrap();
     other.wait().unwrap();
 }
+
+/// With an allow-list, commands reach the listed hosts through the proxy and nothing else.
+#[tokio::test(flavor = "multi_thread")]
+async fn sandboxed_commands_reach_only_allowed_hosts() {
+    let ask = "p=${http_proxy#http://}; for port in $(cat port) 9; do exec 3<>/dev/tcp/${p%%:*}/${p##*:}; \
+               printf 'GET http://127.0.0.1:%s/ HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n' $port >&3; \
+               echo \"port $port: $(head -1 <&3)\"; done; cat < /dev/tcp/127.0.0.1/$(cat port) || echo no direct way";
+    let fixture = running(ask).await;
+    let address = fixture.server.base_url(lariat_proofs::server::Wire::AnthropicMessages);
+    let port: String = address.rsplit(':').next().unwrap().chars().take_while(char::is_ascii_digit).collect();
+    fixture.write("port", &port);
+    let mut command = confined(&fixture, "bypass");
+    command.env("LARIAT_SANDBOX__HOSTS", format!("[\"127.0.0.1:{port}\"]"));
+    // The allow-list also applies where the network is on.
+    command.env("LARIAT_SANDBOX__NETWORK", "true");
+    let shown = run_output(command);
+    assert!(shown.contains(&format!("port {port}: HTTP/1.1 ")), "{shown}");
+    assert!(!shown.contains(&format!("port {port}: HTTP/1.1 403")), "{shown}");
+    assert!(shown.contains("port 9: HTTP/1.1 403 Forbidden"), "{shown}");
+    assert!(shown.contains("no direct way"), "{shown}");
+}
+
+/// A value that is not a list of hosts stops the run.
+#[tokio::test(flavor = "multi_thread")]
+async fn invalid_allow_list_stops_the_run() {
+    let fixture = running("true").await;
+    let mut command = confined(&fixture, "bypass");
+    command.env("LARIAT_SANDBOX__HOSTS", "[\"https://crates.io\"]");
+    let shown = run_output(command);
+    assert!(shown.contains("cannot enforce a restriction") && shown.contains("not a host"), "{shown}");
+    assert!(fixture.requests().is_empty(), "{shown}");
+}
