@@ -2,7 +2,7 @@
 //!
 //! A first word that is one typo away from a command, followed by at most one word, is reported as a typo. Anything else that
 //! does not start with a command is a prompt, and so is `lariat plan the migration`: a command that needs a subcommand, followed by at
-//! least two words of which the first is no subcommand.
+//! least two words of which the first is not a subcommand.
 
 use std::ffi::OsString;
 

@@ -75,7 +75,7 @@ async fn show(env: &ProcessEnv, args: &PlanShowArgs) -> CommandResult {
             print::out("  approved earlier, but not applied\n");
         }
     }
-    let id = selected.id();
+    let id: String = selected.id().as_str().chars().take(8).collect();
     print::note(&format!(
         "\n{} queued; apply with `lariat plan approve {id} [CHANGE]…`, discard with `lariat plan reject {id} [CHANGE]…`",
         counted(plan.changes.len(), "change is", "changes are")

@@ -127,7 +127,7 @@ async fn ask(watch: &mut RunWatcher<'_>, plan: &Plan) -> Answer {
 /// Tells the user that a plan is queued, and how to approve it.
 fn note_queued(plan: &Plan, session: &Session) {
     let count = counted(plan.changes.len(), "change is", "changes are");
-    let id = session.id();
+    let id: String = session.id().as_str().chars().take(8).collect();
     write_stderr(&format!(
         "note: {count} planned, but not applied\n hint: review them with `lariat plan show {id}`, apply all with \
          `lariat plan approve {id}`\n"
