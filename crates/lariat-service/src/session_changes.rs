@@ -11,12 +11,22 @@ use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION, Goal, L
 use lariat_core::id::{EventId, MessageId, SessionId, ToolCallId};
 use lariat_core::message::SharedMessage;
 use lariat_core::session::SessionFold;
+use lariat_core::store::SessionStore as _;
 use lariat_core::time::Timestamp;
 use lariat_store::sqlite::{Checkpoint, SessionGoal, SessionLearning};
 
 use crate::{LocalService, ServiceError};
 
 impl LocalService {
+    /// Checks that no other process writes to a session.
+    ///
+    /// # Errors
+    /// If another process does, or the store fails.
+    pub async fn check_writable(&self, session_id: &SessionId) -> Result<(), ServiceError> {
+        let epoch = self.store().claim(session_id).await?;
+        Ok(self.store().release(session_id, epoch).await?)
+    }
+
     /// Pins a message, so that compaction leaves it and its exchange unchanged, or unpins it.
     ///
     /// # Errors

@@ -45,10 +45,12 @@ impl SelectedSession {
         SessionSelector::Resume(self.id().to_string())
     }
 
-    /// The state of the session. Fails if a run was interrupted, because the run must end before the session changes.
+    /// The state of the session. Fails if a run is active in another process or was interrupted, because the run must end before
+    /// the session changes.
     pub(crate) async fn idle_fold(&self) -> Result<SessionFold, Problem> {
         let fold = SessionFold::of(&self.service.events(self.id()).await?);
         if fold.open_loops().next().is_some() {
+            self.service.check_writable(self.id()).await?;
             return Err(interrupted(self.id(), "try again"));
         }
         Ok(fold)

@@ -3,7 +3,7 @@
 use lariat_proofs::server::{Script, Turn};
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, last_result, text};
+use crate::fixture::{Fixture, last_result, text, wait_for};
 
 fn has(fixture: &Fixture, name: &str) -> bool {
     fixture.workspace().join(name).exists()
@@ -112,6 +112,37 @@ async fn plan_errors_name_the_next_step() {
     fixture.run(&["plan", "reject"]).expect(0);
     let empty = fixture.run(&["plan", "approve"]).expect(1).stderr;
     assert!(empty.contains("no queued changes") && empty.contains("--mode plan"), "{empty}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn session_of_another_process_is_refused_with_a_hint() {
+    let fixture = Fixture::new(Script::tool_loop()).await;
+    fixture.run(&["run", r#"!say "Begin.""#]).expect(0);
+    let (id, message) = (newest(&fixture), message_with(&fixture, "Begin."));
+    let before = fixture.requests().len();
+    let mut child = fixture.spawn(&["run", "--continue", "!silence"]);
+    wait_for("the request", || fixture.requests().len() > before);
+    for args in [
+        &["pin", &id, &message][..],
+        &["plan", "show"],
+        &["plan", "reject"],
+        &["compact", "--undo"],
+        &["checkpoint", "here"],
+        &["budget", "extend", "--cost", "1"],
+        &["goals", "add", "anything"],
+        &["sessions", "remove-message", &id, &message, "--yes"],
+    ] {
+        let said = fixture.run(args).expect(6).stderr;
+        assert!(
+            said.contains("open elsewhere") && said.contains("hint: wait for the other process"),
+            "{said}"
+        );
+    }
+    fixture.run(&["budget", "show"]).expect(0);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let said = fixture.run(&["checkpoint", "here"]).expect(6).stderr;
+    assert!(said.contains("interrupted run") && said.contains("lariat run --resume"), "{said}");
 }
 
 /// A model that reads a large file once per prompt.
