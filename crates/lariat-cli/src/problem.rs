@@ -5,7 +5,7 @@ use std::fmt;
 use lariat_core::display;
 use lariat_core::store::StoreError;
 use lariat_guard::{BrokenRestriction, Origin, SettingsError, StateFileError};
-use lariat_runtime::BuildError;
+use lariat_runtime::{AgentError, BuildError};
 use lariat_service::ServiceError;
 use lariat_service::config::explain;
 use lariat_service::local::OpenError;
@@ -88,7 +88,7 @@ impl From<ServiceError> for Problem {
             | ServiceError::NothingToContinue(_) => {
                 Self::new(Exit::Session, cause).hint("`lariat sessions list` lists all sessions")
             }
-            ServiceError::Store(error) => Self::from(error),
+            ServiceError::Store(error) | ServiceError::Agent(AgentError::Store(error)) => Self::from(error),
             ServiceError::Directory { path, source } => {
                 Self::new(Exit::Setup, format!("could not open the directory: {source}"))
                     .at(path.display().to_string())

@@ -15,7 +15,7 @@ use lariat_core::store::SessionStore;
 use lariat_core::usage::Cost;
 use lariat_guard::ApprovalStore;
 use lariat_host::process::{Environment, Supervisor};
-use lariat_host::sandbox::{Network, Policy, Sandbox, is_writable, machine_memory};
+use lariat_host::sandbox::{Destination, Network, Policy, Sandbox, is_writable, machine_memory};
 use lariat_host::undo::{Undo, UndoError, UndoLimits};
 use lariat_model::ProviderRegistry;
 use lariat_model::http::ClientConfig;
@@ -24,7 +24,7 @@ use lariat_runtime::typed::AnswerSchema;
 use lariat_runtime::{Agent, AgentBuilder, DailyBudget, Gate};
 use lariat_tools::{Commands, DeniedReads, OutgoingHttp, Workbench, default_tools};
 
-use crate::config::{InstructionFiles, MemoryLimit, Settings};
+use crate::config::{AllowedHost, InstructionFiles, MemoryLimit, SandboxSettings, Settings};
 use crate::inspection::InspectionProvider;
 use crate::loaded_project::LoadedProject;
 use crate::local::{
@@ -232,7 +232,20 @@ fn policy(parts: &SessionParts<'_>) -> Policy {
             policy.memory_of_all = policy.memory;
         }
     }
-    policy.with_network(if settings.sandbox.network { Network::On } else { Network::Off })
+    policy.with_network(network(&settings.sandbox))
+}
+
+/// The network access of commands. An allow-list applies even if `network` is on: a restriction is never dropped.
+fn network(settings: &SandboxSettings) -> Network {
+    match (settings.hosts.as_slice(), settings.network) {
+        ([], true) => Network::On,
+        ([], false) => Network::Off,
+        (hosts, _) => {
+            let destination =
+                |allowed: &AllowedHost| Destination { host: allowed.host.clone(), port: allowed.port };
+            Network::Only(hosts.iter().map(destination).collect())
+        }
+    }
 }
 
 /// Gives commands their own writable `/tmp`. Where the workspace or the home directory lies in `/tmp`, commands see the real one
@@ -273,8 +286,8 @@ fn gate(
     let gate = parts.place.opened.gate(Arc::new(runner), environment);
     let gate = gate.with_approvals(ApprovalStore::new(parts.folders.approvals()))?;
     let gate = match commands {
-        // The sandbox does not restrict what a command reaches over the network.
-        Commands::Confined(sandbox) if sandbox.policy().network == Network::On => {
+        // The sandbox does not restrict what a command does on the network or at the hosts that it may reach.
+        Commands::Confined(sandbox) if sandbox.policy().network != Network::Off => {
             gate.with_sandbox_and_network()
         }
         Commands::Confined(_) => gate.with_sandbox(),
@@ -392,7 +405,7 @@ fn memory(parts: &SessionParts<'_>) -> Option<MemoryFiles> {
 }
 
 /// Limits of one run. Without a setting there is no limit, because the user watches the run.
-fn limits(settings: &Settings) -> ExecutionLimits {
+pub(crate) fn limits(settings: &Settings) -> ExecutionLimits {
     let set = &settings.limits;
     let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
     let mut limits = ExecutionLimits::none();
@@ -416,7 +429,7 @@ fn retry(settings: &Settings) -> RetryConfig {
         .with_patience(settings.retry.patience)
 }
 
-fn money(cost: Option<Cost>) -> BudgetLimits {
+pub(crate) fn money(cost: Option<Cost>) -> BudgetLimits {
     let mut limits = BudgetLimits::none();
     limits.cost = cost;
     limits

@@ -35,6 +35,10 @@ pub mod service;
 #[cfg(feature = "service")]
 pub mod session;
 #[cfg(feature = "service")]
+mod session_budget;
+#[cfg(feature = "service")]
+mod session_changes;
+#[cfg(feature = "service")]
 mod session_management;
 #[cfg(feature = "service")]
 mod temporary;
@@ -59,6 +63,8 @@ pub use loaded_project::{LoadOptions, LoadedProject};
 pub use service::{ContextWindowReport, LocalService, SessionSelector};
 #[cfg(feature = "service")]
 pub use session::{Prompt, Session, SessionOptions};
+#[cfg(feature = "service")]
+pub use session_budget::BudgetReport;
 #[cfg(feature = "service")]
 pub use tools::is_tool;
 #[cfg(feature = "service")]

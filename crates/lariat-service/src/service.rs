@@ -198,6 +198,18 @@ impl LocalService {
         self.assemble(place, which, Purpose::Calling, driving).await
     }
 
+    /// Opens a session to read it or to change what needs no model. Needs no model and no key; its runs fail.
+    ///
+    /// # Errors
+    /// If the session is unknown, or the settings name an unknown model.
+    pub async fn inspect_session(
+        &self,
+        place: &LoadedProject,
+        which: &SessionSelector,
+    ) -> Result<Session, ServiceError> {
+        self.assemble(place, which, Purpose::Inspecting, SessionOptions::default()).await
+    }
+
     /// Reports the context window of a session, or of a new one. Needs no model and no key, and contacts no server.
     ///
     /// # Errors
@@ -207,7 +219,7 @@ impl LocalService {
         place: &LoadedProject,
         which: &SessionSelector,
     ) -> Result<ContextWindowReport, ServiceError> {
-        let session = self.assemble(place, which, Purpose::Inspecting, SessionOptions::default()).await?;
+        let session = self.inspect_session(place, which).await?;
         let model = Some(session.model().id.clone()).filter(|id| !id.is_empty());
         Ok(ContextWindowReport { report: session.context().await?, model })
     }

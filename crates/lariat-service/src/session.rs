@@ -11,7 +11,7 @@ use lariat_core::permission::PermissionDecision;
 use lariat_guard::Mode;
 use lariat_runtime::prompt::ContextReport;
 use lariat_runtime::typed::AnswerSchema;
-use lariat_runtime::{Agent, AgentOutput, Gate, Plan, PlanDecision, RunStream};
+use lariat_runtime::{Agent, AgentOutput, CompactionReport, Gate, Plan, PlanDecision, RunStream};
 use lariat_tools::UserPrompter;
 use serde_json::Value;
 
@@ -175,6 +175,11 @@ impl Session {
         self.agent.steer(prompt.message());
     }
 
+    /// Queues a message for when the model would otherwise stop. Without an active run, the next run sends it.
+    pub fn follow_up(&self, prompt: Prompt) {
+        self.agent.follow_up(prompt.message());
+    }
+
     /// Stops the active run. The session remains.
     pub fn interrupt(&self) {
         self.agent.abort();
@@ -186,6 +191,30 @@ impl Session {
     /// If a run is active, or the journal cannot be written.
     pub async fn rewind(&self, tip: Option<MessageId>) -> Result<(), ServiceError> {
         Ok(self.agent.rewind(tip).await?)
+    }
+
+    /// Compacts the conversation now. `focus` tells the model what its summary must keep.
+    ///
+    /// # Errors
+    /// If a run is active, compaction would not help or is off, or the journal cannot be written.
+    pub async fn compact(&self, focus: Option<&str>) -> Result<CompactionReport, ServiceError> {
+        Ok(self.agent.compact(focus).await?)
+    }
+
+    /// Returns what [`compact`](Self::compact) would change, as far as it can be known without asking a model. Records nothing.
+    ///
+    /// # Errors
+    /// If a run is active, compaction would not help or is off, or the journal cannot be read.
+    pub async fn preview_compaction(&self, focus: Option<&str>) -> Result<CompactionReport, ServiceError> {
+        Ok(self.agent.preview_compaction(focus).await?)
+    }
+
+    /// Undoes the newest compaction. Returns false if there is none.
+    ///
+    /// # Errors
+    /// If a run is active, or the journal cannot be read or written.
+    pub async fn undo_compaction(&self) -> Result<bool, ServiceError> {
+        Ok(self.agent.undo_compaction().await?)
     }
 
     /// Sets the title and tags.

@@ -1,4 +1,4 @@
-//! Manages sessions that are not running: read, rewind, describe, import.
+//! Manages sessions that are not running: read, rewind, describe, delete, import.
 //!
 //! Needs no model. Only the session's single writer writes to its journal.
 
@@ -65,20 +65,30 @@ impl LocalService {
     }
 
     /// Appends an event that belongs to no loop.
-    async fn append_event(&self, session_id: &SessionId, event: AgentEvent) -> Result<(), ServiceError> {
+    pub(crate) async fn append_event(
+        &self,
+        session_id: &SessionId,
+        event: AgentEvent,
+    ) -> Result<(), ServiceError> {
+        self.append_events(session_id, vec![event]).await
+    }
+
+    /// Appends events that belong to no loop, in one write if they are few.
+    pub(crate) async fn append_events(
+        &self,
+        session_id: &SessionId,
+        events: Vec<AgentEvent>,
+    ) -> Result<(), ServiceError> {
         let head = self.store().head(session_id).await?;
         let stamp = Stamp { now: SystemClock.now(), entropy: SystemEntropy::new().bits() };
         let mut minter = Minter::default();
         minter.stamp(stamp);
-        let record = EventRecord {
-            v: FORMAT_VERSION,
-            seq: head,
-            id: EventId::new(minter.uuid()),
-            timestamp: stamp.now,
-            loop_id: None,
-            event,
+        let record = |(event, seq): (AgentEvent, u64)| {
+            let id = EventId::new(minter.uuid());
+            Arc::new(EventRecord { v: FORMAT_VERSION, seq, id, timestamp: stamp.now, loop_id: None, event })
         };
-        self.append(session_id, head, &[Arc::new(record)]).await
+        let records: Vec<Event> = events.into_iter().zip(head..).map(record).collect();
+        self.append(session_id, head, &records).await
     }
 
     /// Imports a session of another program under its original id.

@@ -2,7 +2,7 @@
 //!
 //! - `background`: commands for sessions in the background.
 //! - `run`: flags of `lariat run`; `task`: a run, from our flags or, with `compat`, from Claude Code's. `sessions`: `lariat sessions` and
-//!   `lariat replay`. `manage`: every other command.
+//!   `lariat replay`. `session_state`: commands that change the state of one session. `manage`: every other command.
 
 pub(crate) mod background;
 pub(crate) mod compat;
@@ -11,6 +11,7 @@ pub(crate) mod prompt;
 #[cfg(test)]
 pub(crate) mod restricting;
 pub(crate) mod run;
+pub(crate) mod session_state;
 pub(crate) mod sessions;
 pub(crate) mod task;
 
@@ -24,6 +25,9 @@ use manage::{
     ModelsArgs, PermissionsArgs, TrustArgs, UndoArgs,
 };
 use run::RunArgs;
+use session_state::{
+    BudgetArgs, CheckpointArgs, CompactArgs, GoalsArgs, LearningsArgs, PinArgs, PlanArgs, RestoreArgs,
+};
 use sessions::{ReplayArgs, SessionsArgs};
 
 /// A crash-safe coding agent for the terminal.
@@ -49,6 +53,24 @@ pub(crate) enum Command {
     Stop(StopArgs),
     /// Show or stop the background host.
     Host(HostArgs),
+    /// Show, approve and reject the changes that plan mode queued.
+    Plan(PlanArgs),
+    /// Compact the conversation of a session, preview it, or undo it.
+    Compact(CompactArgs),
+    /// Pin a message, so that compaction leaves it unchanged.
+    Pin(PinArgs),
+    /// Unpin a message.
+    Unpin(PinArgs),
+    /// Name the current point of a session, to return to it later.
+    Checkpoint(CheckpointArgs),
+    /// Return to a checkpoint: conversation, files or both.
+    Restore(RestoreArgs),
+    /// Show and raise the limits of a session.
+    Budget(BudgetArgs),
+    /// List, set and end goals of sessions.
+    Goals(GoalsArgs),
+    /// List, add and remove what later sessions should know.
+    Learnings(LearningsArgs),
     /// Replay a recorded session and compare the result.
     Replay(ReplayArgs),
     /// List, test and explain permission rules.

@@ -1,7 +1,8 @@
 //! Recognizes a prompt without `run`: `lariat "fix it"`, `lariat fix the tests`, `lariat -c "and now?"`.
 //!
 //! A first word that is one typo away from a command, followed by at most one word, is reported as a typo. Anything else that
-//! does not start with a command is a prompt.
+//! does not start with a command is a prompt, and so is `lariat plan the migration`: a command that needs a subcommand, followed by at
+//! least two words of which the first is not a subcommand.
 
 use std::ffi::OsString;
 
@@ -34,7 +35,12 @@ fn is_prompt(words: &[String]) -> bool {
     let command = Args::command();
     let mut known = command.get_subcommands().flat_map(|known| known.get_name_and_visible_aliases());
     if known.any(|name| name == first) {
-        return false;
+        let needs_subcommand =
+            command.find_subcommand(first).is_some_and(clap::Command::is_subcommand_required_set);
+        return needs_subcommand
+            && rest.len() > 1
+            && rest.first().is_some_and(|next| next != "help")
+            && !is_below(&command, first, rest);
     }
     // Short words are one letter away from many others.
     let slips = if first.chars().count() > 5 { 2 } else { 1 };
@@ -65,6 +71,8 @@ mod tests {
     fn words_without_command_are_a_prompt() {
         assert!(is(&["fix the tests"]));
         assert!(is(&["fix", "the", "tests"]));
+        assert!(is(&["plan", "the", "migration"]));
+        assert!(!is(&["plan", "approve", "1"]) && !is(&["plan", "shw"]) && !is(&["plan", "help", "show"]));
         assert!(is(&["hello"]));
         assert!(is(&["-c", "and now?"]));
         assert!(is(&["--mode", "plan", "look around"]));

@@ -32,6 +32,9 @@ pub(crate) enum SessionsCommand {
     Fork(ForkArgs),
     /// Return to an earlier point of the conversation; files stay unchanged (see `lariat undo`).
     Rewind(RewindArgs),
+    /// Remove a message from the conversation; the journal keeps it.
+    #[command(after_help = "Example: lariat sessions remove-message 0c0ffee0 019a3c5e")]
+    RemoveMessage(RemoveMessageArgs),
     /// Delete a session.
     #[command(visible_alias = "rm")]
     Delete(DeleteArgs),
@@ -186,6 +189,21 @@ pub(crate) struct RewindArgs {
     /// Number of prompts to drop, with everything after them.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) turns: usize,
+    /// Do not ask for confirmation.
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RemoveMessageArgs {
+    /// Session id or unique prefix.
+    #[arg(value_name = "SESSION")]
+    pub(crate) id: String,
+    /// Message id or unique prefix, as shown by `lariat sessions show`.
+    pub(crate) message: String,
     /// Do not ask for confirmation.
     #[arg(short, long)]
     pub(crate) yes: bool,

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use lariat_core::id::ToolCallId;
 use lariat_service::SessionSelector;
 use serde_json::{Map, Value, json};
 
@@ -42,8 +43,8 @@ pub(crate) struct Task {
     /// Whether the background host runs it.
     pub(crate) detached: bool,
     pub(crate) verbose: bool,
-    /// Whether to apply the changes queued in plan mode without asking.
-    pub(crate) approves_plan: bool,
+    /// What to do with the changes queued in plan mode.
+    pub(crate) plan: PlanChoice,
     /// Text that precedes Lariat's system prompt.
     pub(crate) system_prompt: Option<String>,
     /// Whether a program controls the session through standard input.
@@ -54,6 +55,18 @@ pub(crate) struct Task {
     pub(crate) warnings: Vec<String>,
     /// Restrictions that cannot be enforced: flag and reason. Any entry prevents the run.
     pub(crate) refused: Vec<(String, String)>,
+}
+
+/// What a run does with queued changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum PlanChoice {
+    /// Ask the user, if there is one.
+    #[default]
+    Ask,
+    /// Apply all of them without asking.
+    ApproveAll,
+    /// Apply these without asking; the others stay queued.
+    Approve(Vec<ToolCallId>),
 }
 
 /// The source of an answer schema.
@@ -85,7 +98,7 @@ impl From<RunArgs> for Task {
             ephemeral: args.ephemeral,
             detached: args.detach,
             verbose: args.verbose,
-            approves_plan: args.approve_plan,
+            plan: if args.approve_plan { PlanChoice::ApproveAll } else { PlanChoice::Ask },
             ..Self::default()
         }
     }

@@ -1,19 +1,28 @@
 //! One module per command: each takes arguments, calls the service and returns an [`Exit`].
 //!
-//! `print` and `confirm` talk to the user for every command except `run`; `template` holds the initial text of settings files.
+//! `print` and `confirm` talk to the user for every command except `run`; `selected_session` finds the session that a command works on;
+//! `template` holds the initial text of settings files.
 
 mod auth;
 mod background;
+mod budget;
+mod checkpoint;
+mod compact;
 mod config;
 mod config_set;
 mod confirm;
 mod context;
 mod doctor;
+mod goals;
 mod init;
+mod learnings;
 mod models;
 mod permissions;
+mod pin;
+mod plan;
 mod print;
 mod run;
+mod selected_session;
 mod sessions;
 mod shell;
 mod template;
@@ -76,6 +85,15 @@ pub(crate) fn start() -> ExitCode {
             Command::Attach(args) => block_on(run::attach(&env, &args)),
             Command::Stop(args) => block_on(background::stop(&env, &args)),
             Command::Host(args) => block_on(background::host(&env, args)),
+            Command::Plan(args) => block_on(plan::plan(&env, args)),
+            Command::Compact(args) => block_on(compact::compact(&env, args)),
+            Command::Pin(args) => block_on(pin::pin(&env, &args, true)),
+            Command::Unpin(args) => block_on(pin::pin(&env, &args, false)),
+            Command::Checkpoint(args) => block_on(checkpoint::checkpoint(&env, &args)),
+            Command::Restore(args) => block_on(checkpoint::restore(&env, &args)),
+            Command::Budget(args) => block_on(budget::budget(&env, args)),
+            Command::Goals(args) => block_on(goals::goals(&env, args)),
+            Command::Learnings(args) => block_on(learnings::learnings(&env, args)),
             Command::Replay(args) => block_on(sessions::replay(&env, args)),
             Command::Permissions(args) => block_on(permissions::permissions(&env, args)),
             Command::Trust(args) => trust::trust(&env, &args),

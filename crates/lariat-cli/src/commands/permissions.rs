@@ -185,6 +185,7 @@ fn parse_call(args: &CallArgs) -> (String, String) {
 async fn confinement(env: &ProcessEnv, place: &LoadedProject) -> Confinement {
     let is_confined = place.settings.sandbox.enabled
         && !place.settings.sandbox.network
+        && place.settings.sandbox.hosts.is_empty()
         && sandbox_probe::backend(&env.folders, &env.environment()).await.is_ok();
     if is_confined { Confinement::Sandboxed } else { Confinement::Open }
 }

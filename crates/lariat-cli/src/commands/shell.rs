@@ -24,7 +24,7 @@ pub(crate) fn completions(args: &CompletionsArgs) -> CommandResult {
 }
 
 /// Options that take a session, and options that take a model.
-const SESSIONS: &[&str] = &["-r", "--resume", "--fork"];
+const SESSIONS: &[&str] = &["-r", "--resume", "--fork", "--session"];
 const MODELS: &[&str] = &["-m", "--model"];
 
 /// Completes session ids and model names where the generated script completes files.

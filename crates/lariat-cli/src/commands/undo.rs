@@ -24,7 +24,7 @@ pub(crate) struct Call {
 
 /// The result of an undo, for `--json`.
 #[derive(Serialize)]
-struct UndoReport {
+pub(super) struct UndoReport {
     /// Files are as they were before this tool call.
     to: String,
     /// The id that undoes this undo; `None` if nothing changed.
@@ -66,7 +66,7 @@ pub(crate) async fn undo(env: &ProcessEnv, args: &UndoArgs) -> CommandResult {
 }
 
 impl UndoReport {
-    fn of(to: String, rewound: RewindResult) -> Self {
+    pub(super) fn of(to: String, rewound: RewindResult) -> Self {
         let kept = rewound
             .kept
             .iter()
@@ -81,7 +81,7 @@ impl UndoReport {
     }
 
     /// The result if nothing was restored.
-    fn nothing(preview: &Preview) -> Self {
+    pub(super) fn nothing(preview: &Preview) -> Self {
         let kept = preview.items.iter().filter_map(|item| {
             item.conflict.map(|reason| KeptFile { path: text(&item.path), reason: reason_code(reason) })
         });
@@ -118,7 +118,7 @@ pub(crate) fn stores(env: &ProcessEnv, directory: &Path) -> Result<Vec<Undo>, Pr
 }
 
 /// The tool calls that changed files, oldest first.
-fn calls(undo: &Undo) -> Vec<Call> {
+pub(super) fn calls(undo: &Undo) -> Vec<Call> {
     let made = undo.list().into_iter().filter(|summary| summary.paths > 0);
     let made = made.filter_map(|summary| match summary.by {
         ChangeAuthor::Call(call) => Some(call),
@@ -162,7 +162,7 @@ fn target<'a>(calls: &[(&'a Undo, Vec<Call>)], args: &UndoArgs) -> Result<(&'a U
     Ok((undo, to))
 }
 
-fn show(preview: &Preview) {
+pub(super) fn show(preview: &Preview) {
     for item in &preview.items {
         let path = text(&item.path);
         let kept =
@@ -183,7 +183,7 @@ fn verb(item: &Item) -> &'static str {
     }
 }
 
-fn print_result(rewound: &RewindResult) {
+pub(super) fn print_result(rewound: &RewindResult) {
     print::note(&format!(
         "{} restored; run `lariat undo {}` to undo this",
         print::counted(rewound.restored.len(), "file", "files"),
@@ -223,7 +223,7 @@ const fn reason_text(reason: Reason) -> &'static str {
     }
 }
 
-fn problem(error: &UndoError) -> Problem {
+pub(super) fn problem(error: &UndoError) -> Problem {
     let problem = Problem::new(Exit::Failed, error.to_string());
     match error {
         UndoError::Busy(_) => problem.hint("a session is working here; wait until it ends, or stop it"),

@@ -3,8 +3,8 @@
 //! Pure code: terminal features come in as a theme, the time as a value, and strings come out.
 //!
 //! - `approval`: approval dialogs.
-//! - `activity`, `finished_call`, `notes`, `status`, `summary`: running and finished tool calls, other events, the status
-//!   line, the end.
+//! - `activity`, `finished_call`, `notes`, `status`, `queue`, `summary`: running and finished tool calls, other events, the
+//!   status line, queued messages, the end.
 //! - `printer`: combines all of it, event by event; `piped`: the answer alone, for a pipe.
 
 pub(crate) mod activity;
@@ -13,6 +13,7 @@ pub(crate) mod finished_call;
 pub(crate) mod notes;
 pub(crate) mod piped;
 pub(crate) mod printer;
+pub(crate) mod queue;
 pub(crate) mod status;
 pub(crate) mod summary;
 

@@ -27,6 +27,8 @@ const REDRAW: Duration = Duration::from_millis(100);
 const FRAME: Duration = Duration::from_millis(40);
 /// Maximum rows of incomplete text at the bottom.
 const ROWS: usize = 6;
+/// The keys that send the typed line.
+const SEND_KEYS: &str = "   Enter: send now, Tab: queue for after this run";
 /// Bytes of thinking to keep for its one-line summary.
 const THOUGHT: usize = 4 * 1024;
 
@@ -180,6 +182,13 @@ impl Printer {
             }
             AgentEvent::MessageUpdate { delta: StreamDelta::Thinking { delta }, .. } => self.think(delta),
             AgentEvent::MessageUpdate { .. } => self.end_thought(),
+            AgentEvent::MessageEnd { message } if self.status.queue().text(message.id()).is_some() => {
+                let words = self.status.queue().text(message.id()).unwrap_or_default();
+                let lines = notes::lines(&(Style::Strong, format!("you: {words}")), &self.theme);
+                let mut shown = self.flush_reply();
+                shown.push_str(&self.add(Kind::Work, lines));
+                shown
+            }
             AgentEvent::MessageEnd { message } => {
                 let Some(message) = message.shared() else { return String::new() };
                 match (message.as_assistant(), message.as_tool_result()) {
@@ -351,7 +360,7 @@ impl Printer {
         }
     }
 
-    /// The rows above the status line: the end of the streamed text, or of a command's output.
+    /// The rows above the status line: the end of the streamed text, or of a command's output, then the queued messages.
     fn bottom(&self) -> Vec<String> {
         let mut rows = self.markdown.preview();
         if rows.is_empty() {
@@ -361,7 +370,10 @@ impl Printer {
         } else if self.last == Kind::Work {
             rows.insert(0, String::new());
         }
-        rows.split_off(rows.len().saturating_sub(ROWS))
+        let mut rows = rows.split_off(rows.len().saturating_sub(ROWS));
+        let queued = self.status.queue().rows(&self.theme);
+        rows.extend(queued.iter().map(|row| self.theme.paint(Style::Dim, row)));
+        rows
     }
 
     /// Draws the bottom over the previous one.
@@ -375,22 +387,34 @@ impl Printer {
         if !is_same {
             shown.extend(rows.iter().map(|row| format!("{row}\n")));
         }
-        let line = if self.draft.is_empty() { self.status.line(now, &self.theme) } else { self.typed_line() };
+        let (line, keys) = match self.draft.is_empty() {
+            true => (self.status.line(now, &self.theme), String::new()),
+            false => self.typed_line(),
+        };
+        // The cursor stays behind the typed text.
+        let back = match text::width(&keys) {
+            0 => String::new(),
+            columns => format!("\u{1b}[{columns}D"),
+        };
+        let keys = self.theme.paint(Style::Dim, &keys);
         (self.drawn, self.rows) = (Some(now), rows);
         // Clears after the text, not before it, to avoid flicker.
-        shown.push_str(&format!("\r{line}\u{1b}[K"));
+        shown.push_str(&format!("\r{line}{keys}\u{1b}[K{back}"));
         shown
     }
 
-    /// The line that the user types; only its end if it does not fit.
-    fn typed_line(&self) -> String {
+    /// The line that the user types, only its end if it does not fit, and the keys that send it, if there is room for both.
+    fn typed_line(&self) -> (String, String) {
         let mark = self.theme.mark("› ", "> ");
         let room = self.theme.width.saturating_sub(text::width(mark) + 1);
         let skipped = self.draft.chars().count().saturating_sub(room);
         let line = text::line(&self.draft.chars().skip(skipped).collect::<String>());
         let fits = |at: &usize| text::width(line.get(*at..).unwrap_or_default()) <= room;
         let start = line.char_indices().map(|(at, _)| at).find(fits).unwrap_or_default();
-        format!("{}{}", self.theme.paint(Style::Strong, mark), line.get(start..).unwrap_or_default())
+        let line = line.get(start..).unwrap_or_default();
+        let left = room.saturating_sub(text::width(line));
+        let keys = if text::width(SEND_KEYS) <= left { SEND_KEYS } else { "" };
+        (format!("{}{line}", self.theme.paint(Style::Strong, mark)), keys.to_owned())
     }
 
     /// Draws unless it was drawn just now. Erases the status at once when the run ends.

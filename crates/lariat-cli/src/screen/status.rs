@@ -14,6 +14,7 @@ use lariat_terminal::{human, text};
 use serde_json::Value;
 
 use super::activity;
+use super::queue::MessageQueue;
 
 /// Frames of the spinner.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -93,14 +94,17 @@ pub(crate) struct Status {
     usage: Usage,
     window: u64,
     context: u64,
+    queue: MessageQueue,
 }
 
 impl Status {
     pub(crate) fn apply(&mut self, record: &EventRecord) {
         let now = record.timestamp;
+        self.queue.apply(&record.event);
         match &record.event {
             AgentEvent::AgentStart(start) => {
-                *self = Self { since: now, waiting: WaitState::Model, ..Self::default() };
+                let queue = std::mem::take(&mut self.queue);
+                *self = Self { since: now, waiting: WaitState::Model, queue, ..Self::default() };
                 self.window = start.config.as_ref().map_or(0, |config| config.context_window);
             }
             AgentEvent::TurnStart { turn_index, .. } => {
@@ -191,6 +195,11 @@ impl Status {
         self.calls.first().map(RunningCall::last_lines).unwrap_or_default()
     }
 
+    /// The messages that the user queued.
+    pub(crate) const fn queue(&self) -> &MessageQueue {
+        &self.queue
+    }
+
     fn take(&mut self, id: &ToolCallId) {
         self.calls.retain(|call| call.id != *id);
     }
@@ -263,6 +272,9 @@ impl Status {
     fn figures(&self, theme: &Theme) -> Vec<String> {
         let dot = theme.mark(" · ", " - ");
         let mut figures = Vec::new();
+        if self.queue.len() > 0 {
+            figures.push(format!("{dot}{} queued", self.queue.len()));
+        }
         if self.turn > 0 {
             figures.push(format!("{dot}turn {}", self.turn));
         }

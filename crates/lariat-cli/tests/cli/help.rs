@@ -3,12 +3,17 @@
 use crate::kit::{Home, snap};
 
 /// All commands.
-const COMMANDS: &[&str] = &[
+pub(crate) const COMMANDS: &[&str] = &[
     "",
     "auth",
     "auth login",
     "auth logout",
     "auth status",
+    "budget",
+    "budget extend",
+    "budget show",
+    "checkpoint",
+    "compact",
     "completions",
     "config",
     "config edit",
@@ -19,7 +24,16 @@ const COMMANDS: &[&str] = &[
     "context",
     "context show",
     "doctor",
+    "goals",
+    "goals add",
+    "goals done",
+    "goals drop",
+    "goals list",
     "init",
+    "learnings",
+    "learnings add",
+    "learnings list",
+    "learnings remove",
     "man",
     "models",
     "models list",
@@ -29,7 +43,13 @@ const COMMANDS: &[&str] = &[
     "permissions list",
     "permissions revoke",
     "permissions test",
+    "pin",
+    "plan",
+    "plan approve",
+    "plan reject",
+    "plan show",
     "replay",
+    "restore",
     "run",
     "sessions",
     "sessions cost",
@@ -39,6 +59,7 @@ const COMMANDS: &[&str] = &[
     "sessions fork",
     "sessions import",
     "sessions list",
+    "sessions remove-message",
     "sessions repair",
     "sessions rewind",
     "sessions show",
@@ -46,6 +67,7 @@ const COMMANDS: &[&str] = &[
     "sessions verify",
     "trust",
     "undo",
+    "unpin",
 ];
 
 #[test]

@@ -11,6 +11,7 @@
 
 mod background;
 mod background_kills;
+mod capabilities;
 mod credentials;
 #[cfg(all(feature = "keyring", target_os = "linux"))]
 mod desktop;
@@ -25,6 +26,7 @@ mod management_commands;
 mod regression;
 mod repair;
 mod run;
+mod session_state;
 mod sessions;
 mod terminal;
 mod terminal_prompts;

@@ -226,3 +226,43 @@ async fn trust_shows_full_configuration_and_marks_changes() {
         "{piped}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn queued_message_waits_on_screen_and_is_sent_when_the_model_would_stop() {
+    let fixture = asking().await;
+    let slow = r#"!call bash {"command":"sleep 2; echo slept"}"#;
+    let terminal = Terminal::start(&fixture, &["run", slow]);
+    terminal.shows("Enter steers, Tab queues");
+    terminal.shows("bash ");
+    terminal.types(&["-l", r#"!say "Queued answer.""#]);
+    terminal.shows("Enter: send now, Tab: queue for after this run");
+    terminal.types(&["Tab"]);
+    terminal.shows("  queued: !say");
+    terminal.shows("1 queued");
+    terminal.shows("ended: 0");
+    let screen = terminal.screen();
+    let first = screen.find("The tools said").unwrap_or_else(|| panic!("{screen}"));
+    let sent = screen.find("you: !say").unwrap_or_else(|| panic!("{screen}"));
+    let answer = screen.rfind("Queued answer.").unwrap_or_else(|| panic!("{screen}"));
+    assert!(first < sent && sent < answer, "{screen}");
+    assert!(!screen.contains("  queued:"), "{screen}");
+    assert_eq!(fixture.requests().len(), 3, "the queued message does not interrupt the first task");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn queued_message_survives_an_interrupt_and_the_next_run_sends_it() {
+    let fixture = asking().await;
+    let terminal = Terminal::start(&fixture, &["run", "!silence"]);
+    terminal.shows("waiting for the model");
+    // Alt+Enter is the same as Tab.
+    terminal.types(&["-l", r#"!say "After the break.""#]);
+    terminal.types(&["M-Enter"]);
+    terminal.shows("1 queued");
+    terminal.types(&["C-c"]);
+    terminal.shows("ended: 130");
+    terminal.shows("still queued, the next run of this session sends it: !say");
+    drop(terminal);
+    let terminal = Terminal::start(&fixture, &["run", "--continue", r#"!say "First this.""#]);
+    terminal.shows("ended: 0");
+    terminal.shows("After the break.");
+}

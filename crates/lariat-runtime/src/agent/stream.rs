@@ -185,6 +185,11 @@ impl RunStream {
         self.link.send(QueueKind::Steering, message.into()).is_ok()
     }
 
+    /// Queues a message that the model receives when it would otherwise stop. Returns false if the run is over.
+    pub fn queue_message(&self, message: impl Into<AgentMessage>) -> bool {
+        self.link.send(QueueKind::FollowUp, message.into()).is_ok()
+    }
+
     /// Cancels the run. Its `AgentEnd` still follows.
     pub fn cancel(&self) {
         self.cancel.cancel();

@@ -12,7 +12,7 @@ use lariat_guard::Mode;
 use serde_json::Value;
 
 use super::kind::{self, Kind};
-use super::settings::{ColorChoice, InstructionFiles, KeyStorage, MemoryLimit, ProviderApi};
+use super::settings::{AllowedHost, ColorChoice, InstructionFiles, KeyStorage, MemoryLimit, ProviderApi};
 
 /// The type of a field.
 pub(super) trait FieldType: Sized {
@@ -115,6 +115,12 @@ field_type!(
         let texts = paths.iter().map(|path| path.display().to_string());
         (!paths.is_empty()).then(|| texts.collect())
     }
+);
+field_type!(
+    Vec<AllowedHost>,
+    Kind::Hosts,
+    |value| value.as_array()?.iter().map(|item| AllowedHost::parse(item.as_str()?)).collect(),
+    |hosts| (!hosts.is_empty()).then(|| hosts.iter().map(ToString::to_string).collect())
 );
 field_type!(
     MemoryLimit,

@@ -64,6 +64,7 @@ pub const KEYS: &[Key] = &[
     own!(sandbox.enabled, "Run commands in the kernel sandbox.").as_restricting(),
     own!(sandbox.hooks, "Run hooks that use a project's files in the sandbox.").as_restricting(),
     own!(sandbox.network, "Let sandboxed commands use the network, including services on this machine; `auto` mode then asks for approval.").as_restricting(),
+    own!(sandbox.hosts, "The only hosts that sandboxed commands may reach, whatever `sandbox.network` says; `auto` mode then asks for approval.").as_restricting().with_example("[\"crates.io\", \"*.crates.io:443\"]"),
     own!(sandbox.memory, "Maximum memory of a command in MiB (0 = three quarters of the machine's memory, per process).").as_restricting(),
     key!(retry.attempts, "Maximum number of retries of a failed model request (0 = never retry)."),
     key!(retry.patience, "Maximum time to retry a failed model request."),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lariat_core::nearest::nearest;
 use serde_json::Value;
 
-use super::settings::Settings;
+use super::settings::{AllowedHost, Settings};
 
 /// A setting.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +53,8 @@ pub enum Kind {
     Word(&'static [&'static str]),
     /// A list of texts.
     Texts,
+    /// A list of hosts, each with an optional port.
+    Hosts,
 }
 
 impl Key {
@@ -120,6 +122,16 @@ impl Kind {
                 Err(format!("must be one of \"{}\", not {value}{hint}", words.join("\", \"")))
             }
             (Self::Texts, Value::Array(items)) if items.iter().all(Value::is_string) => Ok(value.clone()),
+            (Self::Hosts, Value::Array(items)) => {
+                let is_host =
+                    |item: &&Value| item.as_str().is_some_and(|text| AllowedHost::parse(text).is_some());
+                match items.iter().find(|item| !is_host(item)) {
+                    None => Ok(value.clone()),
+                    Some(item) => Err(format!(
+                        "contains {item}, which is not a host such as \"crates.io\" or \"*.crates.io:443\""
+                    )),
+                }
+            }
             (Self::Text, _) => wrong("a string"),
             (Self::Flag, _) => wrong("true or false"),
             (Self::Count, _) => wrong("a whole number"),
@@ -129,6 +141,7 @@ impl Kind {
             (Self::Time, _) => wrong("a duration such as \"90s\", \"10m\" or \"2h\""),
             (Self::Word(words), _) => wrong(&format!("one of \"{}\"", words.join("\", \""))),
             (Self::Texts, _) => wrong("a list of strings"),
+            (Self::Hosts, _) => wrong("a list of hosts such as [\"crates.io\", \"*.crates.io:443\"]"),
         }
     }
 }

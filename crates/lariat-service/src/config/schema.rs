@@ -65,7 +65,7 @@ fn leaf(key: &Key) -> Value {
         Kind::Money => json!({ "type": "number", "minimum": 0 }),
         Kind::Time => json!({ "type": ["string", "integer"], "pattern": "^[0-9]+[smhd]$" }),
         Kind::Word(words) => json!({ "type": "string", "enum": words }),
-        Kind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+        Kind::Texts | Kind::Hosts => json!({ "type": "array", "items": { "type": "string" } }),
     };
     if let Some(leaf) = leaf.as_object_mut() {
         leaf.insert("description".to_owned(), Value::from(key.about));

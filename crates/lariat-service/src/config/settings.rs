@@ -71,13 +71,51 @@ pub struct SandboxSettings {
     pub hooks: bool,
     /// Whether sandboxed commands may use the network.
     pub network: bool,
+    /// The only hosts that sandboxed commands may reach; empty if `network` decides alone.
+    pub hosts: Vec<AllowedHost>,
     /// Maximum memory of a command.
     pub memory: MemoryLimit,
 }
 
 impl Default for SandboxSettings {
     fn default() -> Self {
-        Self { enabled: true, hooks: true, network: false, memory: MemoryLimit::Automatic }
+        Self { enabled: true, hooks: true, network: false, hosts: Vec::new(), memory: MemoryLimit::Automatic }
+    }
+}
+
+/// A host that sandboxed commands may reach.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct AllowedHost {
+    /// A host name, an IPv4 address, or `*.` and a domain for all names below it.
+    pub host: String,
+    /// The port; `None` means any.
+    pub port: Option<u16>,
+}
+
+impl AllowedHost {
+    /// Parses `HOST`, `HOST:PORT`, `*.DOMAIN` or `*.DOMAIN:PORT`. Anything else, such as a URL, is not a host.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (host, port) = match text.split_once(':') {
+            Some((host, port)) => (host, Some(port.parse().ok().filter(|port| *port > 0)?)),
+            None => (text, None),
+        };
+        let is_label = |label: &str| {
+            let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
+            !label.is_empty() && label.chars().all(is_letter)
+        };
+        let name = host.strip_prefix("*.").unwrap_or(host);
+        name.split('.').all(is_label).then(|| Self { host: host.to_owned(), port })
+    }
+}
+
+impl std::fmt::Display for AllowedHost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.port {
+            Some(port) => write!(f, "{}:{port}", self.host),
+            None => f.write_str(&self.host),
+        }
     }
 }
 

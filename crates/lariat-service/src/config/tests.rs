@@ -61,6 +61,7 @@ fn sample(key: &Key) -> Value {
             words.iter().map(|word| json!(word)).find(|word| Some(word) != default.as_ref()).unwrap()
         }
         Kind::Texts => json!(["a", "b"]),
+        Kind::Hosts => json!(["a.example", "*.b.example:443"]),
     }
 }
 
@@ -80,6 +81,21 @@ fn broken_values(kind: Kind) -> Vec<Value> {
             vec![json!(format!("{first}x")), json!(first.to_uppercase()), json!(""), json!(1), json!(false)]
         }
         Kind::Texts => vec![json!("a"), json!(["a", 1])],
+        Kind::Hosts => vec![
+            json!("a.example"),
+            json!(["a.example", 1]),
+            json!([""]),
+            json!(["*"]),
+            json!(["*."]),
+            json!(["a.*.example"]),
+            json!(["https://a.example"]),
+            json!(["a.example/path"]),
+            json!(["a.example:"]),
+            json!(["a.example:0"]),
+            json!(["a.example:http"]),
+            json!(["a..example"]),
+            json!(["a b"]),
+        ],
     });
     broken
 }

@@ -14,6 +14,8 @@ pub(super) enum Edit {
     Changed(String),
     /// The user sent the line; the draft is empty again.
     Sent(String),
+    /// The user queued the line for after the run; the draft is empty again.
+    Queued(String),
     Nothing,
 }
 
@@ -42,6 +44,7 @@ impl Draft {
             Key::Char(letter) => self.add(letter.encode_utf8(&mut [0; 4])),
             Key::Paste(text) => self.add(text),
             Key::Enter => Edit::Sent(std::mem::take(&mut self.text)),
+            Key::Queue => Edit::Queued(std::mem::take(&mut self.text)),
             Key::Erase => self.truncate_to(self.text.char_indices().next_back().map_or(0, |(at, _)| at)),
             Key::EraseWord => {
                 let words = self.text.trim_end();

@@ -15,6 +15,8 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 pub(super) enum Key {
     Char(char),
     Enter,
+    /// Tab, or Alt+Enter.
+    Queue,
     /// Backspace.
     Erase,
     /// Ctrl-W.
@@ -63,6 +65,7 @@ impl Decoder {
         let Some(first) = bytes.first() else { return 0 };
         let key = match first {
             b'\r' | b'\n' => Key::Enter,
+            b'\t' => Key::Queue,
             0x7f | 0x08 => Key::Erase,
             0x17 => Key::EraseWord,
             0x15 => Key::EraseLine,
@@ -85,6 +88,10 @@ impl Decoder {
             None | Some(0x1b) => {
                 keys.push(Key::Escape);
                 return 1;
+            }
+            Some(b'\r' | b'\n') => {
+                keys.push(Key::Queue);
+                return 2;
             }
             Some(b'[') => match bytes.iter().skip(2).position(|byte| (0x40..=0x7e).contains(byte)) {
                 Some(at) => at + 3,
@@ -157,6 +164,14 @@ mod tests {
         assert_eq!(keys(&[b"\x1b[A", b"\x1bOP", b"\x1b", b"\x01"])[..], {
             [Key::Other, Key::Other, Key::Escape, Key::Other]
         });
+    }
+
+    #[test]
+    fn decodes_tab_and_alt_enter_as_queue_key() {
+        assert_eq!(
+            keys(&[b"\t", b"\x1b\r", b"\x1b\n", b"\r"]),
+            [Key::Queue, Key::Queue, Key::Queue, Key::Enter]
+        );
     }
 
     #[test]

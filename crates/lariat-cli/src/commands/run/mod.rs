@@ -39,7 +39,7 @@ use lariat_terminal::{human, text};
 
 use super::{CommandResult, trust_prompt};
 use crate::args::run::RunArgs;
-use crate::args::task::{Schema, Task};
+use crate::args::task::{PlanChoice, Schema, Task};
 use crate::exit::Exit;
 use crate::failure::FailureContext;
 use crate::problem::Problem;
@@ -48,7 +48,7 @@ use crate::wire::json::{Ending, SchemaCheck};
 pub(crate) use attached::attach;
 use inputs::Inputs;
 use output::{RunOutput, report, write_stderr};
-use plan::{PlanApproval, ReviewResult};
+use plan::ReviewResult;
 use terminal::Terminal;
 use watch::{FollowResult, RunWatcher};
 
@@ -168,7 +168,11 @@ fn opening_line(
     };
     let mut line = format!("{}/{}{dot}{} mode{dot}{which}", model.provider, model.id, session.mode());
     if interactive {
-        line.push_str(&format!("{dot}type to steer, Ctrl-C to stop"));
+        line.push_str(&format!("{dot}Enter steers, Tab queues"));
+        let stop = ", Ctrl-C stops";
+        if text::width(&line) + stop.len() <= theme.width {
+            line.push_str(stop);
+        }
     }
     let line = text::line(&line);
     format!("{}\n\n", theme.paint(Style::Dim, &text::cut(&line, theme.width, theme)))
@@ -247,14 +251,14 @@ async fn run_task(
             }
         }
     }
-    let approval = if task.approves_plan { PlanApproval::ByFlag } else { PlanApproval::Ask };
+    let decides_plan = task.plan != PlanChoice::Ask;
     let has_plan = match which {
         SessionSelector::New => false,
         _ => !session.plan().await?.is_empty(),
     };
     // A session without a prompt continues with its queued plan, if any.
     let continues =
-        prompt.is_none() && ending.is_none() && !(has_plan && (watch.is_interactive() || task.approves_plan));
+        prompt.is_none() && ending.is_none() && !(has_plan && (watch.is_interactive() || decides_plan));
     let run = match prompt {
         Some(prompt) => Some(session.prompt(prompt)?),
         None if continues => Some(session.continue_run()?),
@@ -271,8 +275,8 @@ async fn run_task(
         ending = Some(Ending::of(&output).after(ending.as_ref()));
         last = Some(output);
     }
-    if has_plan || session.mode() == Mode::Plan || task.approves_plan {
-        ending = match plan::review(watch, session, approval, ending).await? {
+    if has_plan || session.mode() == Mode::Plan || decides_plan {
+        ending = match plan::review(watch, session, task.plan.clone(), ending).await? {
             ReviewResult::Quit => return Ok(None),
             ReviewResult::Done(ending) | ReviewResult::Queued(ending) => ending,
         };

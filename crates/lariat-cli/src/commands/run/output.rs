@@ -112,6 +112,11 @@ impl RunOutput {
         printer.is_live()
     }
 
+    /// Whether this output lists queued messages.
+    pub(super) const fn shows_queue(&self) -> bool {
+        matches!(&self.kind, Kind::Screen(printer) if printer.is_live())
+    }
+
     /// Shows a note. Returns false if this output does not show notes.
     pub(super) fn note(&mut self, style: Style, words: &str) -> bool {
         let Kind::Screen(printer) = &mut self.kind else { return false };

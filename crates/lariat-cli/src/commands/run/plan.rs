@@ -2,25 +2,17 @@
 //!
 //! The engine builds and applies the plan. It applies only what was shown; a plan that changed meanwhile is shown again.
 
-use lariat_runtime::{Plan, PlanDecision, Preview};
+use lariat_runtime::{Plan, PlanDecision};
 use lariat_service::Session;
 use lariat_terminal::human::counted;
 
+use super::super::plan::describe_change;
 use super::output::{report, write_stderr};
 use super::watch::{FollowResult, RunWatcher};
+use crate::args::task::PlanChoice;
 use crate::exit::Exit;
 use crate::problem::Problem;
-use crate::screen::approval;
 use crate::wire::json::Ending;
-
-/// How a plan is approved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PlanApproval {
-    /// Ask the user, if there is one.
-    Ask,
-    /// `--approve-plan` approved all of it.
-    ByFlag,
-}
 
 /// The result of a review.
 pub(super) enum ReviewResult {
@@ -36,9 +28,11 @@ pub(super) enum ReviewResult {
 pub(super) async fn review(
     watch: &mut RunWatcher<'_>,
     session: &Session,
-    mut approval: PlanApproval,
+    mut choice: PlanChoice,
     mut ending: Option<Ending>,
 ) -> Result<ReviewResult, Problem> {
+    // The command `plan approve` decided: what it did not name stays queued.
+    let asks = watch.is_interactive() && !matches!(choice, PlanChoice::Approve(_));
     loop {
         if watch.is_stopped() {
             return Ok(ReviewResult::Queued(ending));
@@ -47,9 +41,15 @@ pub(super) async fn review(
         if plan.is_empty() {
             return Ok(ReviewResult::Done(ending));
         }
-        let decision = match approval {
-            PlanApproval::ByFlag => plan.approve_all(),
-            PlanApproval::Ask if watch.is_interactive() => match ask(watch, &plan).await {
+        let decision = match &choice {
+            PlanChoice::ApproveAll => plan.approve_all(),
+            PlanChoice::Approve(ids) => {
+                if !ids.iter().all(|id| plan.changes.iter().any(|change| change.id == *id)) {
+                    return Err(plan_changed(session));
+                }
+                plan.decide(&ids, &[])
+            }
+            PlanChoice::Ask if asks => match ask(watch, &plan).await {
                 Answer::Apply(decision) => decision,
                 Answer::Discard => {
                     session.drop_plan().await?;
@@ -61,7 +61,7 @@ pub(super) async fn review(
                     return Ok(ReviewResult::Queued(ending));
                 }
             },
-            PlanApproval::Ask => {
+            PlanChoice::Ask => {
                 note_queued(&plan, session);
                 return Ok(ReviewResult::Queued(ending));
             }
@@ -74,20 +74,21 @@ pub(super) async fn review(
                     return Ok(ReviewResult::Done(ending));
                 }
             }
-            FollowResult::PlanChanged if approval == PlanApproval::ByFlag => {
-                return Err(Problem::new(
-                    Exit::Failed,
-                    "files changed while the plan was reviewed; nothing was applied",
-                )
-                .hint(format!("run `lariat run --resume {} --approve-plan` again", session.id())));
+            FollowResult::PlanChanged if choice != PlanChoice::Ask => {
+                return Err(plan_changed(session));
             }
             FollowResult::PlanChanged => report("note", "files changed meanwhile; this is the updated plan"),
             FollowResult::Nothing => return Ok(ReviewResult::Done(ending)),
             FollowResult::Quit => return Ok(ReviewResult::Quit),
         }
-        // The flag covers only the plan that was queued then, not what the model plans next.
-        approval = PlanApproval::Ask;
+        // The approval covers only the plan that was queued then, not what the model plans next.
+        choice = PlanChoice::Ask;
     }
+}
+
+fn plan_changed(session: &Session) -> Problem {
+    Problem::new(Exit::Failed, "files changed while the plan was reviewed; nothing was applied")
+        .hint(format!("review it again with `lariat plan show {}`", session.id()))
 }
 
 enum Answer {
@@ -123,25 +124,12 @@ async fn ask(watch: &mut RunWatcher<'_>, plan: &Plan) -> Answer {
     }
 }
 
-fn describe_change(
-    number: usize,
-    change: &lariat_runtime::PlannedChange,
-    theme: &lariat_terminal::theme::Theme,
-) -> String {
-    let (preview, problem) = match &change.preview {
-        Preview::Known(text) => (Some(text.as_str()), None),
-        Preview::Impossible(why) => (None, Some(why.as_str())),
-        _ => (None, None),
-    };
-    approval::plan_question(number, &change.tool_name, &change.arguments, preview, problem, theme)
-}
-
 /// Tells the user that a plan is queued, and how to approve it.
 fn note_queued(plan: &Plan, session: &Session) {
     let count = counted(plan.changes.len(), "change is", "changes are");
-    let id = session.id();
+    let id: String = session.id().as_str().chars().take(8).collect();
     write_stderr(&format!(
-        "note: {count} planned, but not applied\n hint: review them with `lariat run --resume {id}`, or approve all with \
-         `lariat run --resume {id} --approve-plan`\n"
+        "note: {count} planned, but not applied\n hint: review them with `lariat plan show {id}`, apply all with \
+         `lariat plan approve {id}`\n"
     ));
 }

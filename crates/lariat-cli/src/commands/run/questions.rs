@@ -48,6 +48,8 @@ pub(super) enum Outcome {
     Chosen(Option<char>),
     /// The user sent a message to the run.
     Message(String),
+    /// The user queued a message for after the run.
+    Queue(String),
     /// The message being typed changed. The text repeats the change on a terminal without live redraw.
     Typing(String),
     Nothing,
@@ -159,13 +161,16 @@ impl Questions {
             self.after_answer = false;
             return match self.draft.edit(key) {
                 Edit::Changed(shown) => Outcome::Typing(shown),
-                Edit::Sent(line) if line.trim().is_empty() => Outcome::Typing(String::new()),
+                Edit::Sent(line) | Edit::Queued(line) if line.trim().is_empty() => {
+                    Outcome::Typing(String::new())
+                }
                 Edit::Sent(line) => Outcome::Message(line.trim().to_owned()),
+                Edit::Queued(line) => Outcome::Queue(line.trim().to_owned()),
                 Edit::Nothing => Outcome::Nothing,
             };
         }
         if !self.is_ready {
-            if !self.draft.is_empty() && !matches!(key, Key::Enter) {
+            if !self.draft.is_empty() && !matches!(key, Key::Enter | Key::Queue) {
                 self.draft.edit(key);
             }
             return Outcome::Nothing;
@@ -204,7 +209,7 @@ impl Questions {
             Key::Char(letter) => self.question(request, None).answer(*letter),
             Key::End => Answer::Decided(PermissionDecision::Deny { reason: None }),
             // The Enter belongs to what was typed before.
-            Key::Enter => return Outcome::Nothing,
+            Key::Enter | Key::Queue => return Outcome::Nothing,
             _ => Answer::Unclear,
         };
         match answer {
@@ -234,9 +239,12 @@ impl Questions {
 
     /// Handles a key for a question that a typed line answers.
     fn line_key(&mut self, key: &Key) -> Outcome {
+        if *key == Key::Queue {
+            return Outcome::Nothing;
+        }
         let line = match (self.line.edit(key), key) {
             (Edit::Changed(shown), _) => return Outcome::Write(shown),
-            (Edit::Sent(line), _) => Some(line),
+            (Edit::Sent(line) | Edit::Queued(line), _) => Some(line),
             (Edit::Nothing, Key::End) if self.line.is_empty() => None,
             (Edit::Nothing, _) => return Outcome::Nothing,
         };

@@ -26,6 +26,7 @@ use crate::failure::FailureContext;
 use crate::problem::Problem;
 use crate::screen::approval;
 use crate::screen::notes;
+use crate::screen::queue::MessageQueue;
 use crate::wire::json::Ending;
 
 /// Tells the model that a tool call was denied because no user can approve it.
@@ -55,6 +56,7 @@ pub(super) struct RunWatcher<'a> {
     /// The tool calls of the last reply.
     calls: Vec<Arc<ToolCall>>,
     background: BackgroundCommands,
+    queue: MessageQueue,
     denied: Vec<Arc<PermissionRequest>>,
     stop: Option<Stop>,
     has_quit: bool,
@@ -78,6 +80,7 @@ impl<'a> RunWatcher<'a> {
             questions: Questions::new(session.is_sandboxed()),
             calls: Vec::new(),
             background: BackgroundCommands::default(),
+            queue: MessageQueue::default(),
             denied: Vec::new(),
             stop: None,
             has_quit: false,
@@ -185,6 +188,13 @@ impl<'a> RunWatcher<'a> {
         if let Some(words) = self.background.closing_note() {
             report("note", &words);
         }
+        for words in self.queue.texts() {
+            let state = match session {
+                Some(_) => "still queued, the next run of this session sends it",
+                None => "not sent, because the run ended",
+            };
+            report("note", &format!("{state}: {words}"));
+        }
         if !self.questions.draft.is_empty() {
             report("note", &format!("not sent, because the run ended: {}", self.questions.draft.text()));
         }
@@ -204,6 +214,7 @@ impl<'a> RunWatcher<'a> {
 
     fn event(&mut self, record: &EventRecord) {
         self.run_output.event(record);
+        self.queue.apply(&record.event);
         if self.run_output.out.is_broken() && !self.hung_up {
             self.hung_up = true;
             self.session.interrupt();
@@ -298,6 +309,16 @@ impl<'a> RunWatcher<'a> {
             Outcome::Typing(shown) => {
                 if !self.run_output.draft(self.questions.draft.text()) {
                     write_stderr(&shown);
+                }
+            }
+            Outcome::Queue(words) => {
+                self.run_output.draft("");
+                let is_sent = run.is_some_and(|run| run.queue_message(words.clone()));
+                // The screen lists the queue at its bottom, and prints a message when the model receives it.
+                if !is_sent {
+                    self.note(Style::Strong, &format!("not sent, the run ended: {words}"));
+                } else if !self.run_output.shows_queue() {
+                    self.note(Style::Dim, &format!("queued for after this run: {words}"));
                 }
             }
             Outcome::Message(words) => {

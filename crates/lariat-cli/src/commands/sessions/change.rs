@@ -13,6 +13,7 @@ use lariat_service::LocalService;
 use serde::Serialize;
 
 use super::super::CommandResult;
+use super::super::selected_session::{interrupted, message_position};
 use super::super::undo::{Call, call, stores};
 use super::super::{confirm, print};
 use super::transcript;
@@ -119,9 +120,7 @@ pub(super) async fn rewind(env: &ProcessEnv, service: &LocalService, args: &Rewi
     let events = service.events(&session.session_id).await?;
     let fold = SessionFold::of(&events);
     if fold.open_loops().next().is_some() {
-        return Err(Problem::new(Exit::Session, "the session has an interrupted run")
-            .at(session.session_id.to_string())
-            .hint(format!("finish the run with `lariat run --resume {}`, then rewind", session.session_id)));
+        return Err(interrupted(&session.session_id, "rewind"));
     }
     let window = fold.conversation(fold.tip()).0.window();
     let messages: Vec<SharedMessage> = window.iter().cloned().collect();
@@ -172,24 +171,7 @@ fn kept_count(
             prompts.get(prompts.len() - back).copied().unwrap_or_default()
         });
     };
-    let fits: Vec<usize> = (0..)
-        .zip(messages)
-        .filter(|(_, message)| !to.is_empty() && message.id().to_string().starts_with(to.as_str()))
-        .map(|(index, _)| index)
-        .collect();
-    match fits.as_slice() {
-        [one] => Ok(one + 1),
-        found => {
-            let cause = if found.is_empty() {
-                format!("no message id in this conversation starts with `{to}`")
-            } else {
-                format!("{} message ids start with `{to}`", found.len())
-            };
-            Err(Problem::new(Exit::Usage, cause)
-                .at(session.session_id.to_string())
-                .hint(format!("`lariat sessions show {}` shows the message ids", session.session_id)))
-        }
-    }
+    Ok(message_position(messages, to, &session.session_id)? + 1)
 }
 
 /// The file changes of the dropped tool calls that `lariat undo` can undo; `None` if unknown.

@@ -1,13 +1,14 @@
 //! `lariat sessions`: lists, shows, changes and checks stored sessions. Works without a model or key.
 //!
 //! - `list`, `cost`: many sessions. `show`, `tail`: one session. `transfer`: export and import. `change`: edit, fork, rewind,
-//!   delete.
+//!   delete. `remove`: remove a message.
 //! - `check`: verify and repair. `replay`: compares a recording with the current code. `transcript`: formats messages and events.
 
 mod change;
 mod check;
 mod cost;
 mod list;
+mod remove;
 mod replay;
 mod show;
 mod tail;
@@ -15,6 +16,7 @@ mod transcript;
 mod transfer;
 
 pub(crate) use replay::replay;
+pub(super) use transcript::conversation as conversation_text;
 
 use lariat_service::LocalService;
 
@@ -38,6 +40,7 @@ pub(crate) async fn sessions(env: &ProcessEnv, args: SessionsArgs) -> CommandRes
         SessionsCommand::Import(args) => transfer::import(&service, &args).await,
         SessionsCommand::Fork(args) => change::fork(&service, &args).await,
         SessionsCommand::Rewind(args) => change::rewind(env, &service, &args).await,
+        SessionsCommand::RemoveMessage(args) => remove::remove(env, &args).await,
         SessionsCommand::Delete(args) => change::delete(env, &service, &args).await,
         SessionsCommand::Verify(args) => check::verify(&service, &args).await,
         SessionsCommand::Repair(args) => check::repair(&service, &args).await,
@@ -51,7 +54,7 @@ pub(crate) async fn sessions(env: &ProcessEnv, args: SessionsArgs) -> CommandRes
 }
 
 /// Opens the user's session store. Errors name its path.
-async fn service(env: &ProcessEnv) -> Result<LocalService, Problem> {
+pub(super) async fn service(env: &ProcessEnv) -> Result<LocalService, Problem> {
     let place = env.load_project(&env.load_options(None))?;
     let path = place.settings.store.path.clone().unwrap_or_else(|| env.folders.sessions());
     env.service(&place).await.map_err(|error| {

@@ -16,7 +16,7 @@ const CALL: usize = 100;
 const RESULT: usize = 60;
 
 /// Formats a conversation, with each tool call followed by its result. Each message starts with its id, for `rewind --to`.
-pub(super) fn conversation<'a>(messages: impl IntoIterator<Item = &'a SharedMessage>) -> String {
+pub(in crate::commands) fn conversation<'a>(messages: impl IntoIterator<Item = &'a SharedMessage>) -> String {
     let messages: Vec<&SharedMessage> = messages.into_iter().collect();
     let results: HashMap<&str, &ToolResultMessage> = messages
         .iter()

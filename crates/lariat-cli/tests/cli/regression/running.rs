@@ -223,7 +223,7 @@ async fn plan_in_a_pipe_is_approved_with_a_flag() {
     let fixture = Fixture::new(planning()).await;
     let ran = fixture.run(&["run", "plan it", "--mode", "plan"]).expect(0);
     assert!(ran.stderr.contains("2 changes are planned, but not applied"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("--approve-plan") && !has(&fixture, "a.md"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`lariat plan approve ") && !has(&fixture, "a.md"), "{}", ran.stderr);
     fixture.run(&["run", "--continue", "--approve-plan"]).expect(0);
     assert!(has(&fixture, "a.md") && has(&fixture, "built"));
 }

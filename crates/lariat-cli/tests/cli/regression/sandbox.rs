@@ -446,3 +446,37 @@ async fn other_processes_cannot_read_the_environment() {
     other.kill().unwrap();
     other.wait().unwrap();
 }
+
+/// With an allow-list, commands reach the listed hosts through the proxy and nothing else.
+#[tokio::test(flavor = "multi_thread")]
+async fn sandboxed_commands_reach_only_allowed_hosts() {
+    // In a file, because the shell analysis does not know what this command reaches.
+    let script = "p=${http_proxy#http://}\nfor port in $(cat port) 9; do\n  exec 3<>/dev/tcp/${p%%:*}/${p##*:}\n  \
+                  printf 'GET http://127.0.0.1:%s/ HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n' $port >&3\n  \
+                  echo \"port $port: $(head -1 <&3)\"\ndone\n(: < /dev/tcp/127.0.0.1/$(cat port)) || echo no direct way\n";
+    let fixture = running("bash ask.sh").await;
+    fixture.write("ask.sh", script);
+    let address = fixture.server.base_url(lariat_proofs::server::Wire::AnthropicMessages);
+    let port: String = address.rsplit(':').next().unwrap().chars().take_while(char::is_ascii_digit).collect();
+    fixture.write("port", &port);
+    let mut command = confined(&fixture, "bypass");
+    command.env("LARIAT_SANDBOX__HOSTS", format!("[\"127.0.0.1:{port}\"]"));
+    // The allow-list also applies where the network is on.
+    command.env("LARIAT_SANDBOX__NETWORK", "true");
+    let shown = run_output(command);
+    assert!(shown.contains(&format!("port {port}: HTTP/1.1 ")), "{shown}");
+    assert!(!shown.contains(&format!("port {port}: HTTP/1.1 403")), "{shown}");
+    assert!(shown.contains("port 9: HTTP/1.1 403 Forbidden"), "{shown}");
+    assert!(shown.contains("no direct way"), "{shown}");
+}
+
+/// A value that is not a list of hosts stops the run.
+#[tokio::test(flavor = "multi_thread")]
+async fn invalid_allow_list_stops_the_run() {
+    let fixture = running("true").await;
+    let mut command = confined(&fixture, "bypass");
+    command.env("LARIAT_SANDBOX__HOSTS", "[\"https://crates.io\"]");
+    let shown = run_output(command);
+    assert!(shown.contains("cannot enforce a restriction") && shown.contains("not a host"), "{shown}");
+    assert!(fixture.requests().is_empty(), "{shown}");
+}
