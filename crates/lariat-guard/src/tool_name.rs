@@ -157,6 +157,10 @@ const ANSWERS: &[(&str, &[&str])] = &[
     ("ask_user", &["AskUserQuestion"]),
     // What it shows was already shown in this session.
     ("recall", &[]),
+    // It stores a proposal that only the user can approve.
+    ("learn", &[]),
+    // The user's own sessions of the same directory.
+    ("past_sessions", &[]),
 ];
 
 /// Returns the names of Claude Code's tools that stand for a tool, and whether it is listed in [`ANSWERS`].

@@ -6,6 +6,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lariat_core::archive::SessionArchive;
 use lariat_core::budget::BudgetLimits;
 use lariat_core::config::{ContextConfig, ExecutionLimits, RetryConfig};
 use lariat_core::event::{AgentEvent, Description};
@@ -19,7 +20,7 @@ use lariat_host::sandbox::{Network, Policy, Sandbox, is_writable, machine_memory
 use lariat_host::undo::{Undo, UndoError, UndoLimits};
 use lariat_model::ProviderRegistry;
 use lariat_model::http::ClientConfig;
-use lariat_runtime::prompt::{self, LearningsSection};
+use lariat_runtime::prompt::{self, NoteWriter};
 use lariat_runtime::typed::AnswerSchema;
 use lariat_runtime::{Agent, AgentBuilder, DailyBudget, Gate};
 use lariat_tools::{Commands, DeniedReads, OutgoingHttp, Workbench, default_tools};
@@ -31,10 +32,14 @@ use crate::local::{
     ConfiguredKind, HookPrograms, Instructions, MapSection, MemoryFiles, ProjectHooks, SpendingFiles,
     nested_repositories, skills, skills_section,
 };
+use crate::memory_context::{FailureLearnings, Learn, RememberedSection, SearchPastSessions};
 use crate::models::{Keys, Models, Purpose};
+use crate::past_sessions::PastSessions;
+use crate::project_memory::ProjectMemory;
 use crate::session::{Session, SessionOptions};
+use crate::task_guidance::TaskGuidance;
 use crate::traces::Traces;
-use crate::{ServiceError, StoredLearnings, UserDirectories, private, sandbox_probe, temporary};
+use crate::{ServiceError, UserDirectories, private, sandbox_probe, temporary};
 
 /// Everything that a session is built from.
 pub(crate) struct SessionParts<'a> {
@@ -43,7 +48,7 @@ pub(crate) struct SessionParts<'a> {
     pub(crate) keys: &'a dyn Keys,
     pub(crate) environment: Environment,
     pub(crate) store: Arc<dyn SessionStore>,
-    pub(crate) learnings: Option<StoredLearnings>,
+    pub(crate) archive: Arc<dyn SessionArchive>,
     pub(crate) registry: ProviderRegistry,
     /// Proxy and certificates for all connections to other machines.
     pub(crate) client: ClientConfig,
@@ -75,6 +80,13 @@ impl Session {
         notices.extend(import_note(&parts).await);
         let bench = bench(&parts, commands, &environment, &gate, &mut notices);
         let mut tools = default_tools(&bench);
+        let memory = project_memory(&parts, &mut notices);
+        if let Some(memory) = &memory {
+            tools.push(Arc::new(Learn(memory.clone())));
+            let directory = place.path().display().to_string();
+            let past = PastSessions::new(Arc::clone(&parts.archive), directory);
+            tools.push(Arc::new(SearchPastSessions(past)));
+        }
         if let Some(only) = &place.tools {
             tools.retain(|tool| only.contains(tool.name()));
         }
@@ -107,6 +119,17 @@ impl Session {
             builder = builder.output_schema(form.output_schema().clone());
         }
         builder = add_context(builder.standard_context(), &parts, &bench, &gate);
+        if settings.context.guidance {
+            let window = settings.context.window.map_or(model.context_window, NonZeroU64::get);
+            builder = builder.context_source(TaskGuidance { window, writer: NoteWriter::default() });
+        }
+        if let Some(memory) = memory {
+            let tokens = settings.memory.tokens;
+            if tokens > 0 {
+                builder = builder.sections(RememberedSection { memory: memory.clone(), tokens });
+            }
+            builder = builder.context_source(FailureLearnings::new(memory, parts.session_id.clone()));
+        }
         if let Some(git) = git_notes.or_else(|| place.ask_git(parts.folders, &parts.environment)) {
             builder = builder.context_source(git);
         }
@@ -348,7 +371,7 @@ impl DeniedReads for GateDeniedReads {
     }
 }
 
-/// Adds prompt sections and context notes: environment, skills, memory files, learnings, repository map.
+/// Adds prompt sections and context notes: environment, skills, memory files, repository map.
 fn add_context(
     builder: AgentBuilder,
     parts: &SessionParts<'_>,
@@ -369,14 +392,26 @@ fn add_context(
     if let Some(files) = memory(parts).map(Arc::new) {
         builder = builder.sections(Arc::clone(&files)).context_source(files);
     }
-    if let Some(learnings) = parts.learnings.clone() {
-        builder = builder.sections(LearningsSection(learnings));
-    }
     let tokens = place.settings.context.map;
     if tokens > 0 {
         builder = builder.sections(MapSection::new(bench, tokens).with_access_check(gate.read_check()));
     }
     builder
+}
+
+/// The memory of the project, unless the settings or the user disable it. A file that cannot be read disables it too.
+fn project_memory(parts: &SessionParts<'_>, notices: &mut Vec<String>) -> Option<ProjectMemory> {
+    if !parts.place.settings.memory.enabled {
+        return None;
+    }
+    let memory = ProjectMemory::new(parts.folders.memory(parts.place.opened.territory.root()));
+    match memory.load() {
+        Ok(content) => (!content.off).then_some(memory),
+        Err(error) => {
+            notices.push(format!("memory is off: {error}"));
+            None
+        }
+    }
 }
 
 /// The memory files, unless the settings disable them.

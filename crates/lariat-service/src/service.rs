@@ -18,7 +18,7 @@ use crate::loaded_project::LoadedProject;
 use crate::models::{Keys, Purpose};
 use crate::private::{self, PriorAccess};
 use crate::session::{Session, SessionOptions};
-use crate::{ServiceError, StoredLearnings, UserDirectories};
+use crate::{ServiceError, UserDirectories};
 
 /// Which session to use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -236,7 +236,7 @@ impl LocalService {
             keys: &*self.keys,
             environment: self.environment.clone(),
             store,
-            learnings: Some(StoredLearnings(Arc::clone(&self.store))),
+            archive: self.archive(),
             registry: self.registry.clone(),
             client: self.client.clone(),
             supervisor: self

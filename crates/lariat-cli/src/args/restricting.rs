@@ -50,6 +50,8 @@ pub(crate) const RESTRICTING: &[RestrictingInput] = &[
     input(InputKind::Setting, "budget.session", "\"5 USD\""),
     input(InputKind::Setting, "budget.day", "-1"),
     input(InputKind::Setting, "max_tokens", "\"many\""),
+    input(InputKind::Setting, "memory.enabled", "\"off\""),
+    input(InputKind::Setting, "memory.tokens", "\"few\""),
     input(InputKind::Setting, "undo.enabled", "\"on\""),
     input(InputKind::Setting, "instruction_files", "\"nothing\""),
     input(InputKind::Setting, "auth.store", "\"keyrign\""),

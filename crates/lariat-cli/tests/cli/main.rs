@@ -20,6 +20,7 @@ mod help;
 mod keyring;
 mod kit;
 mod management_commands;
+mod memory;
 mod regression;
 mod repair;
 mod run;
