@@ -28,6 +28,7 @@ mod layers;
 mod menu;
 mod mistakes;
 mod nightly;
+mod node;
 mod peers;
 mod proof;
 mod python;

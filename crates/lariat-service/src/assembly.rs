@@ -15,6 +15,7 @@ use lariat_core::model::{ModelConfig, StreamProvider};
 use lariat_core::store::SessionStore;
 use lariat_core::usage::Cost;
 use lariat_guard::ApprovalStore;
+use lariat_guard::hooks::HookConfig;
 use lariat_host::process::{Environment, Supervisor};
 use lariat_host::sandbox::{Network, Policy, Sandbox, is_writable, machine_memory};
 use lariat_host::undo::{Undo, UndoError, UndoLimits};
@@ -25,6 +26,7 @@ use lariat_runtime::typed::AnswerSchema;
 use lariat_runtime::{Agent, AgentBuilder, DailyBudget, Gate};
 use lariat_tools::{Commands, DeniedReads, OutgoingHttp, Workbench, default_tools};
 
+use crate::callbacks::{AllHooks, HookCallbacks};
 use crate::config::{InstructionFiles, MemoryLimit, Settings};
 use crate::inspection::InspectionProvider;
 use crate::loaded_project::LoadedProject;
@@ -39,6 +41,7 @@ use crate::project_memory::ProjectMemory;
 use crate::session::{Session, SessionOptions};
 use crate::task_guidance::TaskGuidance;
 use crate::traces::Traces;
+use crate::transcript::TranscriptFile;
 use crate::{ServiceError, UserDirectories, private, sandbox_probe, temporary};
 
 /// Everything that a session is built from.
@@ -55,6 +58,8 @@ pub(crate) struct SessionParts<'a> {
     pub(crate) supervisor: Supervisor,
     pub(crate) session_id: SessionId,
     pub(crate) purpose: Purpose,
+    /// Whether nothing of the session is written to disk.
+    pub(crate) is_ephemeral: bool,
     pub(crate) driving: SessionOptions,
 }
 
@@ -76,7 +81,8 @@ impl Session {
         let supervisor = &parts.supervisor;
         let commands = commands(&parts, &environment, &mut notices).await;
         let is_sandboxed = matches!(commands, Commands::Confined(_));
-        let gate = gate(&parts, supervisor, &environment, &commands)?;
+        let transcript = transcript(&parts, &mut notices).await;
+        let gate = gate(&parts, supervisor, &environment, &commands, transcript.as_deref())?;
         notices.extend(import_note(&parts).await);
         let bench = bench(&parts, commands, &environment, &gate, &mut notices);
         let mut tools = default_tools(&bench);
@@ -145,6 +151,9 @@ impl Session {
         }
         let mut description = Description::default();
         description.cwd = Some(place.path().display().to_string());
+        if let Some(transcript) = transcript {
+            builder = builder.observer(transcript);
+        }
         let agent = traces.add_observers(builder.description(description)).build()?;
         Ok(Self { agent, gate, model, form, tools: names, traces, is_sandboxed, notices })
     }
@@ -182,6 +191,19 @@ fn notices(place: &LoadedProject) -> Vec<String> {
         notices.push(format!("this version does not start MCP servers: {}", servers.join(", ")));
     }
     notices
+}
+
+/// The session file for hooks, if the settings ask for one.
+async fn transcript(parts: &SessionParts<'_>, notices: &mut Vec<String>) -> Option<Arc<TranscriptFile>> {
+    let is_wanted = parts.place.settings.claude.transcripts && !parts.is_ephemeral;
+    if !is_wanted || parts.purpose == Purpose::Inspecting {
+        return None;
+    }
+    let (home, id) = (&parts.folders.home, &parts.session_id);
+    let opened = TranscriptFile::open(home, parts.place.path(), id, &*parts.store).await;
+    let failed =
+        |error| notices.push(format!("could not write the session to `~/.claude/projects`: {error}"));
+    opened.map(Arc::new).map_err(failed).ok()
 }
 
 /// A note on an imported session: its approvals do not apply here.
@@ -279,6 +301,7 @@ fn gate(
     supervisor: &Supervisor,
     environment: &Environment,
     commands: &Commands,
+    transcript: Option<&TranscriptFile>,
 ) -> Result<Arc<Gate>, ServiceError> {
     let of_project = match commands {
         _ if !parts.place.settings.sandbox.hooks => ProjectHooks::Unconfined,
@@ -293,8 +316,17 @@ fn gate(
         .with_workspace(&parts.place.workspace)
         .with_project_hooks(of_project)
         .with_client(parts.client.clone());
-    let gate = parts.place.opened.gate(Arc::new(runner), environment);
+    let (more, callbacks) = match parts.driving.callbacks.clone() {
+        Some(HookCallbacks { hooks, runner }) => (hooks, Some(runner)),
+        None => (HookConfig::default(), None),
+    };
+    let runner = AllHooks { programs: runner, callbacks };
+    let gate = parts.place.opened.gate_with(more, Arc::new(runner), environment);
     let gate = gate.with_approvals(ApprovalStore::new(parts.folders.approvals()))?;
+    let gate = match transcript {
+        Some(transcript) => gate.with_transcript(transcript.path().display().to_string()),
+        None => gate,
+    };
     let gate = match commands {
         // The sandbox does not restrict what a command reaches over the network.
         Commands::Confined(sandbox) if sandbox.policy().network == Network::On => {

@@ -9,6 +9,8 @@
 
 #[cfg(feature = "service")]
 mod assembly;
+#[cfg(feature = "service")]
+mod callbacks;
 pub mod config;
 #[cfg(feature = "service")]
 mod error;
@@ -49,8 +51,12 @@ mod tools;
 #[cfg(feature = "service")]
 mod traces;
 #[cfg(feature = "service")]
+mod transcript;
+#[cfg(feature = "service")]
 mod user_directories;
 
+#[cfg(feature = "service")]
+pub use callbacks::HookCallbacks;
 #[cfg(feature = "service")]
 pub use error::ServiceError;
 #[cfg(feature = "sqlite")]

@@ -83,6 +83,7 @@ pub(crate) const RESTRICTING: &[RestrictingInput] = &[
     input(InputKind::Permissions, "ask", "[{ \"tool\": \"Bash\" }]"),
     input(InputKind::Permissions, "dney", "[\"Bash\"]"),
     input(InputKind::Permissions, "defaultMode", "\"plna\""),
+    input(InputKind::Permissions, "additionalDirectories", "[3]"),
     input(InputKind::Hooks, "PreToolUse", "{ \"matcher\": \"Bash\" }"),
     input(InputKind::Hooks, "PreToolUse", "[{ \"matcher\": \"Bash\" }]"),
     input(InputKind::Hooks, "PreToolUse", "[{ \"hooks\": [{ \"type\": \"prompt\", \"prompt\": \"x\" }] }]"),

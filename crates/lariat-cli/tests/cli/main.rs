@@ -9,6 +9,7 @@
     reason = "tests inspect the program from outside"
 )]
 
+mod controlling;
 mod credentials;
 #[cfg(all(feature = "keyring", target_os = "linux"))]
 mod desktop;

@@ -96,6 +96,7 @@ pub const KEYS: &[Key] = &[
     own!(network.certificates, "PEM files with additional certificates to trust for HTTP connections, except those of Google's own credentials.").with_example("[\"/path/to/ca.pem\"]"),
     own!(store.path, "Path of the session database.").with_example("\"/path/to/sessions.db\""),
     own!(trace.file, "Write every event to this file, one JSON line each.").with_example("\"/path/to/trace.jsonl\""),
+    own!(claude.transcripts, "Write each session also to `~/.claude/projects`, for hooks that read `transcript_path`."),
     own!(telemetry.endpoint, "Send traces and metrics to this OTLP/HTTP collector [default: `OTEL_EXPORTER_OTLP_ENDPOINT`].").with_example("\"http://127.0.0.1:4318\""),
     own!(telemetry.headers, "HTTP headers for the collector, each as `NAME: VALUE`; `OTEL_EXPORTER_OTLP_HEADERS` adds more.").with_example("[\"authorization: Bearer KEY\"]"),
     own!(telemetry.content, "Include prompts and replies in telemetry.").as_restricting(),

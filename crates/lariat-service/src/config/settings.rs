@@ -56,6 +56,8 @@ pub struct Settings {
     pub store: StoreSettings,
     /// The trace file.
     pub trace: TraceSettings,
+    /// Files that programs made for Claude Code read.
+    pub claude: ClaudeSettings,
     /// Traces and metrics for a collector.
     pub telemetry: TelemetrySettings,
     /// The display in the terminal.
@@ -318,6 +320,15 @@ pub struct StoreSettings {
 pub struct TraceSettings {
     /// The file that receives every event as a JSON line.
     pub file: Option<PathBuf>,
+}
+
+/// The table `claude`.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct ClaudeSettings {
+    /// Whether sessions are also written to Claude Code's session files.
+    pub transcripts: bool,
 }
 
 /// The table `telemetry`.
