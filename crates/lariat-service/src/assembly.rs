@@ -6,6 +6,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lariat_core::archive::SessionArchive;
 use lariat_core::budget::BudgetLimits;
 use lariat_core::config::{ContextConfig, ExecutionLimits, RetryConfig};
 use lariat_core::event::{AgentEvent, Description};
@@ -14,16 +15,18 @@ use lariat_core::model::{ModelConfig, StreamProvider};
 use lariat_core::store::SessionStore;
 use lariat_core::usage::Cost;
 use lariat_guard::ApprovalStore;
+use lariat_guard::hooks::HookConfig;
 use lariat_host::process::{Environment, Supervisor};
 use lariat_host::sandbox::{Network, Policy, Sandbox, is_writable, machine_memory};
 use lariat_host::undo::{Undo, UndoError, UndoLimits};
 use lariat_model::ProviderRegistry;
 use lariat_model::http::ClientConfig;
-use lariat_runtime::prompt::{self, LearningsSection};
+use lariat_runtime::prompt::{self, NoteWriter};
 use lariat_runtime::typed::AnswerSchema;
 use lariat_runtime::{Agent, AgentBuilder, DailyBudget, Gate};
 use lariat_tools::{Commands, DeniedReads, OutgoingHttp, Workbench, default_tools};
 
+use crate::callbacks::{AllHooks, HookCallbacks};
 use crate::config::{InstructionFiles, MemoryLimit, Settings};
 use crate::inspection::InspectionProvider;
 use crate::loaded_project::LoadedProject;
@@ -31,10 +34,15 @@ use crate::local::{
     ConfiguredKind, HookPrograms, Instructions, MapSection, MemoryFiles, ProjectHooks, SpendingFiles,
     nested_repositories, skills, skills_section,
 };
+use crate::memory_context::{FailureLearnings, Learn, RememberedSection, SearchPastSessions};
 use crate::models::{Keys, Models, Purpose};
+use crate::past_sessions::PastSessions;
+use crate::project_memory::ProjectMemory;
 use crate::session::{Session, SessionOptions};
+use crate::task_guidance::TaskGuidance;
 use crate::traces::Traces;
-use crate::{ServiceError, StoredLearnings, UserDirectories, private, sandbox_probe, temporary};
+use crate::transcript::TranscriptFile;
+use crate::{ServiceError, UserDirectories, private, sandbox_probe, temporary};
 
 /// Everything that a session is built from.
 pub(crate) struct SessionParts<'a> {
@@ -43,13 +51,15 @@ pub(crate) struct SessionParts<'a> {
     pub(crate) keys: &'a dyn Keys,
     pub(crate) environment: Environment,
     pub(crate) store: Arc<dyn SessionStore>,
-    pub(crate) learnings: Option<StoredLearnings>,
+    pub(crate) archive: Arc<dyn SessionArchive>,
     pub(crate) registry: ProviderRegistry,
     /// Proxy and certificates for all connections to other machines.
     pub(crate) client: ClientConfig,
     pub(crate) supervisor: Supervisor,
     pub(crate) session_id: SessionId,
     pub(crate) purpose: Purpose,
+    /// Whether nothing of the session is written to disk.
+    pub(crate) is_ephemeral: bool,
     pub(crate) driving: SessionOptions,
 }
 
@@ -71,10 +81,18 @@ impl Session {
         let supervisor = &parts.supervisor;
         let commands = commands(&parts, &environment, &mut notices).await;
         let is_sandboxed = matches!(commands, Commands::Confined(_));
-        let gate = gate(&parts, supervisor, &environment, &commands)?;
+        let transcript = transcript(&parts, &mut notices).await;
+        let gate = gate(&parts, supervisor, &environment, &commands, transcript.as_deref())?;
         notices.extend(import_note(&parts).await);
         let bench = bench(&parts, commands, &environment, &gate, &mut notices);
         let mut tools = default_tools(&bench);
+        let memory = project_memory(&parts, &mut notices);
+        if let Some(memory) = &memory {
+            tools.push(Arc::new(Learn(memory.clone())));
+            let directory = place.path().display().to_string();
+            let past = PastSessions::new(Arc::clone(&parts.archive), directory);
+            tools.push(Arc::new(SearchPastSessions(past)));
+        }
         if let Some(only) = &place.tools {
             tools.retain(|tool| only.contains(tool.name()));
         }
@@ -107,6 +125,17 @@ impl Session {
             builder = builder.output_schema(form.output_schema().clone());
         }
         builder = add_context(builder.standard_context(), &parts, &bench, &gate);
+        if settings.context.guidance {
+            let window = settings.context.window.map_or(model.context_window, NonZeroU64::get);
+            builder = builder.context_source(TaskGuidance { window, writer: NoteWriter::default() });
+        }
+        if let Some(memory) = memory {
+            let tokens = settings.memory.tokens;
+            if tokens > 0 {
+                builder = builder.sections(RememberedSection { memory: memory.clone(), tokens });
+            }
+            builder = builder.context_source(FailureLearnings::new(memory, parts.session_id.clone()));
+        }
         if let Some(git) = git_notes.or_else(|| place.ask_git(parts.folders, &parts.environment)) {
             builder = builder.context_source(git);
         }
@@ -122,6 +151,9 @@ impl Session {
         }
         let mut description = Description::default();
         description.cwd = Some(place.path().display().to_string());
+        if let Some(transcript) = transcript {
+            builder = builder.observer(transcript);
+        }
         let agent = traces.add_observers(builder.description(description)).build()?;
         Ok(Self { agent, gate, model, form, tools: names, traces, is_sandboxed, notices })
     }
@@ -159,6 +191,19 @@ fn notices(place: &LoadedProject) -> Vec<String> {
         notices.push(format!("this version does not start MCP servers: {}", servers.join(", ")));
     }
     notices
+}
+
+/// The session file for hooks, if the settings ask for one.
+async fn transcript(parts: &SessionParts<'_>, notices: &mut Vec<String>) -> Option<Arc<TranscriptFile>> {
+    let is_wanted = parts.place.settings.claude.transcripts && !parts.is_ephemeral;
+    if !is_wanted || parts.purpose == Purpose::Inspecting {
+        return None;
+    }
+    let (home, id) = (&parts.folders.home, &parts.session_id);
+    let opened = TranscriptFile::open(home, parts.place.path(), id, &*parts.store).await;
+    let failed =
+        |error| notices.push(format!("could not write the session to `~/.claude/projects`: {error}"));
+    opened.map(Arc::new).map_err(failed).ok()
 }
 
 /// A note on an imported session: its approvals do not apply here.
@@ -256,6 +301,7 @@ fn gate(
     supervisor: &Supervisor,
     environment: &Environment,
     commands: &Commands,
+    transcript: Option<&TranscriptFile>,
 ) -> Result<Arc<Gate>, ServiceError> {
     let of_project = match commands {
         _ if !parts.place.settings.sandbox.hooks => ProjectHooks::Unconfined,
@@ -270,8 +316,17 @@ fn gate(
         .with_workspace(&parts.place.workspace)
         .with_project_hooks(of_project)
         .with_client(parts.client.clone());
-    let gate = parts.place.opened.gate(Arc::new(runner), environment);
+    let (more, callbacks) = match parts.driving.callbacks.clone() {
+        Some(HookCallbacks { hooks, runner }) => (hooks, Some(runner)),
+        None => (HookConfig::default(), None),
+    };
+    let runner = AllHooks { programs: runner, callbacks };
+    let gate = parts.place.opened.gate_with(more, Arc::new(runner), environment);
     let gate = gate.with_approvals(ApprovalStore::new(parts.folders.approvals()))?;
+    let gate = match transcript {
+        Some(transcript) => gate.with_transcript(transcript.path().display().to_string()),
+        None => gate,
+    };
     let gate = match commands {
         // The sandbox does not restrict what a command reaches over the network.
         Commands::Confined(sandbox) if sandbox.policy().network == Network::On => {
@@ -348,7 +403,7 @@ impl DeniedReads for GateDeniedReads {
     }
 }
 
-/// Adds prompt sections and context notes: environment, skills, memory files, learnings, repository map.
+/// Adds prompt sections and context notes: environment, skills, memory files, repository map.
 fn add_context(
     builder: AgentBuilder,
     parts: &SessionParts<'_>,
@@ -369,14 +424,26 @@ fn add_context(
     if let Some(files) = memory(parts).map(Arc::new) {
         builder = builder.sections(Arc::clone(&files)).context_source(files);
     }
-    if let Some(learnings) = parts.learnings.clone() {
-        builder = builder.sections(LearningsSection(learnings));
-    }
     let tokens = place.settings.context.map;
     if tokens > 0 {
         builder = builder.sections(MapSection::new(bench, tokens).with_access_check(gate.read_check()));
     }
     builder
+}
+
+/// The memory of the project, unless the settings or the user disable it. A file that cannot be read disables it too.
+fn project_memory(parts: &SessionParts<'_>, notices: &mut Vec<String>) -> Option<ProjectMemory> {
+    if !parts.place.settings.memory.enabled {
+        return None;
+    }
+    let memory = ProjectMemory::new(parts.folders.memory(parts.place.opened.territory.root()));
+    match memory.load() {
+        Ok(content) => (!content.off).then_some(memory),
+        Err(error) => {
+            notices.push(format!("memory is off: {error}"));
+            None
+        }
+    }
 }
 
 /// The memory files, unless the settings disable them.

@@ -1,10 +1,11 @@
 //! Command-line arguments. The doc comments here are the help, the manual page and the descriptions in completions.
 //!
 //! - `run`: flags of `lariat run`; `task`: a run, from our flags or, with `compat`, from Claude Code's. `sessions`: `lariat sessions` and
-//!   `lariat replay`. `manage`: every other command.
+//!   `lariat replay`. `memory`: `lariat memory`. `manage`: every other command.
 
 pub(crate) mod compat;
 pub(crate) mod manage;
+pub(crate) mod memory;
 pub(crate) mod prompt;
 #[cfg(test)]
 pub(crate) mod restricting;
@@ -20,6 +21,7 @@ use manage::{
     AuthArgs, CompleteArgs, CompletionsArgs, ConfigArgs, ContextArgs, DoctorArgs, InitArgs, ManArgs,
     ModelsArgs, PermissionsArgs, TrustArgs, UndoArgs,
 };
+use memory::MemoryArgs;
 use run::RunArgs;
 use sessions::{ReplayArgs, SessionsArgs};
 
@@ -52,6 +54,8 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     /// Show what fills a session's context window.
     Context(ContextArgs),
+    /// Review and change what Lariat remembers about a project.
+    Memory(MemoryArgs),
     /// Undo file changes made by the agent.
     Undo(UndoArgs),
     /// Check your setup and suggest fixes.

@@ -9,6 +9,7 @@ mod confirm;
 mod context;
 mod doctor;
 mod init;
+mod memory;
 mod models;
 mod permissions;
 mod print;
@@ -78,6 +79,7 @@ pub(crate) fn start() -> ExitCode {
             Command::Auth(args) => auth::auth(&env, args),
             Command::Config(args) => config::config(&env, args),
             Command::Context(args) => block_on(context::context(&env, args)),
+            Command::Memory(args) => block_on(memory::memory(&env, args)),
             Command::Undo(args) => block_on(undo::undo(&env, &args)),
             Command::Doctor(args) => block_on(doctor::doctor(&env, &args)),
             Command::Init(args) => init::init(&env, &args),

@@ -9,6 +9,7 @@
     reason = "tests inspect the program from outside"
 )]
 
+mod controlling;
 mod credentials;
 #[cfg(all(feature = "keyring", target_os = "linux"))]
 mod desktop;
@@ -20,6 +21,7 @@ mod help;
 mod keyring;
 mod kit;
 mod management_commands;
+mod memory;
 mod regression;
 mod repair;
 mod run;
