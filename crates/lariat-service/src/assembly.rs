@@ -3,6 +3,7 @@
 //! [`Session::assemble`] lists the steps; each step is a function below it.
 
 use std::num::NonZeroU64;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -82,7 +83,7 @@ impl Session {
         let commands = commands(&parts, &environment, &mut notices).await;
         let is_sandboxed = matches!(commands, Commands::Confined(_));
         let transcript = transcript(&parts, &mut notices).await;
-        let gate = gate(&parts, supervisor, &environment, &commands, transcript.as_deref())?;
+        let gate = gate(&parts, supervisor, &environment, &commands, transcript.as_ref())?;
         notices.extend(import_note(&parts).await);
         let bench = bench(&parts, commands, &environment, &gate, &mut notices);
         let mut tools = default_tools(&bench);
@@ -134,7 +135,9 @@ impl Session {
             if tokens > 0 {
                 builder = builder.sections(RememberedSection { memory: memory.clone(), tokens });
             }
-            builder = builder.context_source(FailureLearnings::new(memory, parts.session_id.clone()));
+            if parts.purpose != Purpose::Inspecting {
+                builder = builder.context_source(FailureLearnings::new(memory, parts.session_id.clone()));
+            }
         }
         if let Some(git) = git_notes.or_else(|| place.ask_git(parts.folders, &parts.environment)) {
             builder = builder.context_source(git);
@@ -199,11 +202,24 @@ async fn transcript(parts: &SessionParts<'_>, notices: &mut Vec<String>) -> Opti
     if !is_wanted || parts.purpose == Purpose::Inspecting {
         return None;
     }
-    let (home, id) = (&parts.folders.home, &parts.session_id);
-    let opened = TranscriptFile::open(home, parts.place.path(), id, &*parts.store).await;
-    let failed =
-        |error| notices.push(format!("could not write the session to `~/.claude/projects`: {error}"));
-    opened.map(Arc::new).map_err(failed).ok()
+    let (projects, id) = (transcripts(parts), &parts.session_id);
+    match TranscriptFile::open(&projects, parts.place.path(), id, &parts.store).await {
+        Ok(file) => Some(Arc::new(file)),
+        Err(error) => {
+            let place = projects.display();
+            notices.push(format!(
+                "could not write the session below {place}, so hooks get no transcript: {error}"
+            ));
+            None
+        }
+    }
+}
+
+/// Where Claude Code keeps its session files. Only the user's own environment can move them, not a project's settings.
+fn transcripts(parts: &SessionParts<'_>) -> PathBuf {
+    let moved = parts.environment.value("CLAUDE_CONFIG_DIR").map(PathBuf::from);
+    let claude = moved.filter(|directory| directory.is_absolute());
+    claude.unwrap_or_else(|| parts.folders.home.join(".claude")).join("projects")
 }
 
 /// A note on an imported session: its approvals do not apply here.
@@ -229,10 +245,10 @@ async fn commands(
         Ok(backend) => {
             let policy = with_private_tmp(policy(parts), parts, notices);
             let (home, path) = (&parts.folders.home, parts.place.path());
-            if policy.writable.iter().any(|root| home.starts_with(root)) {
+            if let Some(root) = policy.writable.iter().find(|root| home.starts_with(root)) {
                 notices.push(format!(
                     "the workspace {} contains your home directory, so commands may change almost everything in it; start in a project directory instead",
-                    path.display()
+                    root.display()
                 ));
             }
             if !is_writable(path) {
@@ -262,10 +278,19 @@ fn policy(parts: &SessionParts<'_>) -> Policy {
     // Commands must not change the scripts that hooks run, nor the settings that name them.
     policy.protected.extend(parts.place.opened.places.scripts.iter().cloned());
     policy.protected.extend(nested_repositories(parts.place.path()));
+    // A directory that does not exist cannot be written; `bench` reports it.
+    for more in parts.place.more_directories().iter().filter_map(|more| more.canonicalize().ok()) {
+        policy = policy.with_workspace(&more, Some(&folders.home));
+        policy.protected.extend(nested_repositories(&more));
+    }
     // Lariat's own files: approvals, trust, sessions and checkpoints of all projects.
     for own in [&folders.config, &folders.state] {
         policy.hidden.push(own.clone());
         policy.protected.push(own.clone());
+    }
+    if settings.claude.transcripts {
+        policy.hidden.push(transcripts(parts));
+        policy.protected.push(transcripts(parts));
     }
     if let Some(store) = settings.store.path.as_ref().filter(|path| !path.as_os_str().is_empty()) {
         policy.hidden.push(store.clone());
@@ -283,7 +308,7 @@ fn policy(parts: &SessionParts<'_>) -> Policy {
 /// Gives commands their own writable `/tmp`. Where the workspace or the home directory lies in `/tmp`, commands see the real one
 /// and cannot write to it.
 fn with_private_tmp(policy: Policy, parts: &SessionParts<'_>, notices: &mut Vec<String>) -> Policy {
-    let needs_real = |path: &std::path::PathBuf| path.starts_with("/tmp");
+    let needs_real = |path: &PathBuf| path.starts_with("/tmp");
     if policy.writable.iter().chain([&parts.folders.home]).any(needs_real) {
         return policy;
     }
@@ -301,7 +326,7 @@ fn gate(
     supervisor: &Supervisor,
     environment: &Environment,
     commands: &Commands,
-    transcript: Option<&TranscriptFile>,
+    transcript: Option<&Arc<TranscriptFile>>,
 ) -> Result<Arc<Gate>, ServiceError> {
     let of_project = match commands {
         _ if !parts.place.settings.sandbox.hooks => ProjectHooks::Unconfined,
@@ -320,7 +345,7 @@ fn gate(
         Some(HookCallbacks { hooks, runner }) => (hooks, Some(runner)),
         None => (HookConfig::default(), None),
     };
-    let runner = AllHooks { programs: runner, callbacks };
+    let runner = AllHooks { programs: runner, callbacks, transcript: transcript.cloned() };
     let gate = parts.place.opened.gate_with(more, Arc::new(runner), environment);
     let gate = gate.with_approvals(ApprovalStore::new(parts.folders.approvals()))?;
     let gate = match transcript {
@@ -349,22 +374,14 @@ fn bench(
     notices: &mut Vec<String>,
 ) -> Workbench {
     let mut workspace = parts.place.tool_files();
-    let mut more = Vec::new();
     for directory in gate.guard().workspace().iter().skip(1) {
         let known = workspace.roots().iter().any(|root| root.path() == directory);
         match workspace.clone().with_root(directory, lariat_host::files::Access::ReadWrite) {
             _ if known => {}
-            Ok(with) => {
-                workspace = with;
-                more.push(directory.clone());
-            }
+            Ok(with) => workspace = with,
             Err(error) => notices.push(format!("additional directory {}: {error}", directory.display())),
         }
     }
-    let commands = match commands {
-        Commands::Confined(sandbox) if !more.is_empty() => Commands::Confined(sandbox.with_writable(more)),
-        commands => commands,
-    };
     let bench = Workbench::new(workspace)
         .with_commands(commands)
         .with_environment(environment.clone())
@@ -394,7 +411,7 @@ fn bench(
 struct GateDeniedReads(Arc<Gate>);
 
 impl DeniedReads for GateDeniedReads {
-    fn starts(&self) -> Vec<std::path::PathBuf> {
+    fn starts(&self) -> Vec<PathBuf> {
         self.0.guard().denied_starts().to_vec()
     }
 

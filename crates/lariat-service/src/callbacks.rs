@@ -11,6 +11,7 @@ use lariat_guard::hooks::{Handler, HandlerResult, HookConfig, HookRunner, Invoca
 use serde_json::Value;
 
 use crate::local::{HookPrograms, split_unsupported_events};
+use crate::transcript::TranscriptFile;
 
 /// Functions that a program registered as hooks, and what calls them.
 #[derive(Clone)]
@@ -43,17 +44,24 @@ impl fmt::Debug for HookCallbacks {
     }
 }
 
-/// Runs functions of the program by its own runner, and everything else as programs and requests.
+/// Runs functions of the program by its own runner, and everything else as programs and requests. First completes the
+/// transcript, so that a hook that reads it sees everything up to its event.
 pub(crate) struct AllHooks {
     pub(crate) programs: HookPrograms,
     pub(crate) callbacks: Option<Arc<dyn HookRunner>>,
+    pub(crate) transcript: Option<Arc<TranscriptFile>>,
 }
 
 impl HookRunner for AllHooks {
     fn run<'a>(&'a self, handler: &'a Handler, input: &'a str) -> BoxFuture<'a, HandlerResult> {
-        match (&handler.way, &self.callbacks) {
+        let ran = match (&handler.way, &self.callbacks) {
             (Invocation::Callback(_), Some(callbacks)) => callbacks.run(handler, input),
             _ => self.programs.run(handler, input),
-        }
+        };
+        let Some(transcript) = &self.transcript else { return ran };
+        Box::pin(async move {
+            transcript.catch_up().await;
+            ran.await
+        })
     }
 }

@@ -160,14 +160,19 @@ impl LoadedProject {
         let environment = named.fold(inherited.clone(), |environment, value| {
             environment.with(&value.name, value.value.as_str().unwrap_or_default())
         });
+        environment
+            .with_untrusted_directories(self.more_directories().into_iter().chain([self.path().to_owned()]))
+            .with_git_setting("safe.bareRepository", "explicit")
+    }
+
+    /// The directories that belong to the workspace besides its own, as settings and flags name them.
+    pub(crate) fn more_directories(&self) -> Vec<PathBuf> {
         let more = self.opened.settings().additional_directories;
-        let written = more.into_iter().map(|directory| match directory.strip_prefix("~") {
+        let absolute = |directory: PathBuf| match directory.strip_prefix("~") {
             Ok(beneath) => self.opened.places.home.join(beneath),
             Err(_) => self.path().join(directory),
-        });
-        environment
-            .with_untrusted_directories(written.chain([self.path().to_owned()]))
-            .with_git_setting("safe.bareRepository", "explicit")
+        };
+        more.into_iter().map(absolute).collect()
     }
 
     /// The path of the directory.

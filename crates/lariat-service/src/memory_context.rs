@@ -160,10 +160,10 @@ impl Tool for SearchPastSessions {
 
 /// Proposes a learning when one attempt (a tool and its target) keeps failing. Adds nothing to the conversation.
 pub(crate) struct FailureLearnings {
-    pub(crate) memory: ProjectMemory,
-    pub(crate) session_id: SessionId,
+    memory: ProjectMemory,
+    session_id: SessionId,
     /// What this process already proposed.
-    pub(crate) proposed: Mutex<BTreeSet<String>>,
+    proposed: Mutex<BTreeSet<String>>,
 }
 
 impl FailureLearnings {
@@ -188,9 +188,5 @@ impl ContextSource for FailureLearnings {
             let _ = self.memory.propose(MemoryKind::Learning, &text, MemorySource::Failure, &self.session_id);
         }
         Box::pin(std::future::ready(Vec::new()))
-    }
-
-    fn is_read_only(&self) -> bool {
-        true
     }
 }

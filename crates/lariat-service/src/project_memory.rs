@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use lariat_core::clock::Clock as _;
+use lariat_core::display;
 use lariat_core::id::SessionId;
 use lariat_core::time::Timestamp;
 use lariat_guard::{StateFile, StateFileError};
@@ -192,22 +193,16 @@ impl ProjectMemory {
         source: MemorySource,
         session_id: &SessionId,
     ) -> Result<ProposalOutcome, StateFileError> {
-        let text = one_line(text);
-        // Without the lock first: most repeated proposals change nothing.
-        let content = self.load()?;
-        if content.off {
-            return Ok(ProposalOutcome::Off);
-        }
-        if content.entries.iter().any(|entry| entry.text == text) {
-            return Ok(ProposalOutcome::Known);
-        }
-        let at = SystemClock.now();
+        let (text, at) = (one_line(text), SystemClock.now());
         self.file.update(|content: &mut MemoryContent| {
-            let waiting =
-                content.entries.iter().filter(|entry| entry.status == MemoryStatus::Proposed).count();
             if content.off {
                 return ProposalOutcome::Off;
             }
+            if content.entries.iter().any(|entry| entry.text == text) {
+                return ProposalOutcome::Known;
+            }
+            let waiting =
+                content.entries.iter().filter(|entry| entry.status == MemoryStatus::Proposed).count();
             if waiting >= MAX_PROPOSALS {
                 return ProposalOutcome::Full;
             }
@@ -286,10 +281,11 @@ impl MemoryContent {
     }
 }
 
-/// The text on one line, within the limit.
+/// The text on one line, within the limit. A character that no terminal shows becomes visible: the user must see everything
+/// that an approval lets into prompts.
 fn one_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().filter(|character| !character.is_control()).take(MAX_MEMORY_CHARS).collect()
+    display::line(&line).chars().take(MAX_MEMORY_CHARS).collect()
 }
 
 #[cfg(test)]

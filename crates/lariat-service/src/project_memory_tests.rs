@@ -8,6 +8,7 @@ struct TempDirectory(PathBuf);
 
 impl Drop for TempDirectory {
     fn drop(&mut self) {
+        #[expect(clippy::disallowed_methods, reason = "a test removes its own directory")]
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -32,6 +33,14 @@ fn proposal_enters_no_prompt_before_the_user_approves() {
     assert_eq!(content.approved()[0].text, "Tests run with nextest.");
     assert_eq!(content.approved()[0].session_id, Some(SessionId::from("s1")));
     assert_eq!(propose(&memory, "Tests run with nextest."), ProposalOutcome::Known);
+}
+
+#[test]
+fn invisible_characters_of_a_proposal_become_visible() {
+    let (_folder, memory) = memory("invisible");
+    propose(&memory, "Use tabs.\u{e0068}\u{202e}\u{1b}[2K\u{200b}");
+    let text = memory.load().unwrap().entries[0].text.clone();
+    assert_eq!(text, "Use tabs.⟨U+E0068⟩⟨U+202E⟩⟨U+001B⟩[2K⟨U+200B⟩");
 }
 
 #[test]

@@ -51,6 +51,21 @@ async fn tool_calls_have_claude_codes_names_on_every_wire() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn patch_keeps_its_own_name_where_a_call_is_shown_once() {
+    let patch = "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\n";
+    let fixture = Fixture::new(calling("apply_patch", json!({ "patch": patch }))).await;
+    let mut program = ControllingProgram::start(&fixture, &ASKING);
+    program.say("patch it");
+    let (_, question) = program.until("control_request");
+    let request = &question["request"];
+    assert_eq!((&request["tool_name"], &request["input"]["patch"]), (&json!("apply_patch"), &json!(patch)));
+    answer(&mut program, &question, json!({ "behavior": "allow" }));
+    program.until("result");
+    program.end(0);
+    assert!(fixture.workspace().join("a").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn approval_with_changed_arguments_runs_them() {
     let fixture = Fixture::new(calling("write_file", json!({ "path": "wanted", "content": "x\n" }))).await;
     let mut program = ControllingProgram::start(&fixture, &ASKING);
@@ -316,4 +331,35 @@ async fn transcript_grows_where_claude_code_writes_it() {
     run(&["run", "--ephemeral", "make it"]);
     let after = std::fs::read_dir(fixture.path(".claude/projects").join(&folder)).unwrap().count();
     assert_eq!(before, after, "a session that is not saved has no file");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transcript_of_another_program_is_not_overwritten() {
+    let fixture = Fixture::new(Script::answer(|_| Turn::new().text("done").into())).await;
+    let id = "0192aaaa-bbbb-4ccc-8ddd-eeeeffff0000";
+    let (claude, cwd) = (fixture.path("claude"), fixture.workspace().canonicalize().unwrap());
+    let folder: String =
+        cwd.to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let file = claude.join("projects").join(folder).join(format!("{id}.jsonl"));
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = fixture.command(arguments);
+        command.env("LARIAT_CLAUDE__TRANSCRIPTS", "true").env("CLAUDE_CONFIG_DIR", &claude);
+        let output = command.output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let theirs = "{\"type\":\"user\",\"version\":\"2.0.1\"}\n";
+    std::fs::write(&file, theirs).unwrap();
+    let notes = run(&["run", "--session-id", id, "hello"]);
+    assert!(notes.contains("another program wrote"), "{notes}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), theirs);
+    std::fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink(fixture.path("elsewhere"), &file).unwrap();
+    assert!(run(&["run", "--resume", id, "again"]).contains("not a regular file"));
+    assert!(!fixture.path("elsewhere").exists());
+    std::fs::remove_file(&file).unwrap();
+    run(&["run", "--resume", id, "again"]);
+    assert!(std::fs::read_to_string(&file).unwrap().contains("hello"), "in the directory of CLAUDE_CONFIG_DIR");
+    assert!(!fixture.path(".claude").exists());
 }

@@ -71,7 +71,7 @@ async fn repeated_failures_become_a_proposal() {
         let results = request.body["messages"].to_string().matches("\"tool_result\"").count();
         match results {
             0..4 => Turn::new()
-                .call(&format!("toolu_{results}"), "bash", &json!({ "command": "no-such-program" }))
+                .call(format!("toolu_{results}"), "bash", &json!({ "command": "no-such-program" }))
                 .into(),
             _ => Turn::new().text("I give up.").into(),
         }

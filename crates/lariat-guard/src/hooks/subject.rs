@@ -141,8 +141,15 @@ impl<'a> Subject<'a> {
     }
 }
 
+/// Tools whose arguments do not have the form of Claude Code's tool. A hook receives their calls once for each file; where a
+/// call is shown once, a program that expects `Edit` would look for `file_path` in vain.
+const OWN_NAME: &[&str] = &["apply_patch"];
+
 /// Returns the name by which programs made for Claude Code know a tool, or its own name.
 pub fn claude_name(tool: &str) -> &str {
+    if OWN_NAME.contains(&tool) {
+        return tool;
+    }
     let (names, is_known) = claude_names(tool, ToolEffects::NONE);
     names.first().copied().filter(|_| is_known).unwrap_or(tool)
 }

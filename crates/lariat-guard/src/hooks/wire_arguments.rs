@@ -28,12 +28,17 @@ pub fn own_input(tool: &str, arguments: &Value, returned: &Value) -> Result<Opti
 }
 
 pub(super) fn wire_arguments(tool: &str, arguments: &Map<String, Value>) -> Map<String, Value> {
-    let theirs = |(name, value): (&String, &Value)| {
+    let (mut own, mut renamed) = (Map::new(), Map::new());
+    for (name, value) in arguments {
         let field = wire_fields(tool).iter().find(|field| field.ours == name);
-        let theirs = field.and_then(|field| Some((field.theirs.to_owned(), field.to_theirs(value)?)));
-        theirs.unwrap_or_else(|| (name.clone(), value.clone()))
-    };
-    arguments.iter().map(theirs).collect()
+        match field.and_then(|field| Some((field.theirs, field.to_theirs(value)?))) {
+            Some((theirs, value)) => renamed.insert(theirs.to_owned(), value),
+            None => own.insert(name.clone(), value.clone()),
+        };
+    }
+    // What the tool uses wins over an argument that the model sent under the other name, which the tool does not have.
+    own.append(&mut renamed);
+    own
 }
 
 /// Translates `wanted` back: the arguments were `arguments` and were shown as `given`.

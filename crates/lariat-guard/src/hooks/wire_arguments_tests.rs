@@ -32,6 +32,14 @@ fn arguments_have_claude_codes_names_and_come_back() {
 }
 
 #[test]
+fn shows_the_argument_that_the_tool_uses_if_the_model_sent_both_names() {
+    let both = json!({ "command": "ls", "background": false, "run_in_background": true });
+    assert_eq!(claude_input("bash", &both)["run_in_background"], false);
+    let both = json!({ "file_path": "shown", "path": "used" });
+    assert_eq!(claude_input("read_file", &both), json!({ "file_path": "used" }));
+}
+
+#[test]
 fn refuses_arguments_without_a_counterpart() {
     let ours = json!({ "pattern": "x" });
     for returned in [

@@ -17,6 +17,15 @@ use super::line_builder::LineBuilder;
 use super::{BOUNDARY, session_uuid};
 use crate::interchange::derive_id;
 
+/// The field that marks a line as written by Lariat, and its value.
+const WRITER: (&str, &str) = ("writer", "lariat");
+
+/// Whether a line is from a [`LiveTranscript`]. Other programs write files of the same names.
+pub fn is_live_line(line: &str) -> bool {
+    let line: Option<Value> = serde_json::from_str(line).ok();
+    line.is_some_and(|line| line.get(WRITER.0).and_then(Value::as_str) == Some(WRITER.1))
+}
+
 /// Translates the name and the arguments of a tool call.
 pub type ToolCallNames = fn(&str, &Value) -> (String, Value);
 
@@ -97,7 +106,8 @@ impl LiveTranscript {
         self.add(uuid, line, text);
     }
 
-    fn add(&mut self, uuid: Uuid, line: Map<String, Value>, text: &mut String) {
+    fn add(&mut self, uuid: Uuid, mut line: Map<String, Value>, text: &mut String) {
+        line.insert(WRITER.0.to_owned(), WRITER.1.into());
         let mut line = Value::Object(line);
         let content = line.pointer_mut("/message/content").and_then(Value::as_array_mut);
         for block in content.into_iter().flatten().filter_map(Value::as_object_mut) {

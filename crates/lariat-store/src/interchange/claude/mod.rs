@@ -37,7 +37,7 @@ mod testing;
 
 pub use export::export;
 pub use import::import;
-pub use live::{LiveTranscript, ToolCallNames};
+pub use live::{LiveTranscript, ToolCallNames, is_live_line};
 pub use path::{file_name, project_dir_name, session_uuid};
 pub use reader::{ReadLine, read_conversation};
 
