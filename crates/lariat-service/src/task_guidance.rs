@@ -1,6 +1,6 @@
 //! Advises the model how to approach a task: by how large the task looks, and by how large the model's context window is.
 //!
-//! The assessment reads the prompt alone and is deliberately simple: it counts steps, sentences and named files. A small
+//! The assessment reads the prompt alone and is deliberately simple: it counts listed steps, named files and words. A small
 //! task and a large window need no advice, so most sessions receive none.
 
 use lariat_core::BoxFuture;

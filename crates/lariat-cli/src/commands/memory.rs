@@ -74,11 +74,17 @@ fn list(memory: &ProjectMemory, args: &MemoryListArgs, is_set: bool) -> CommandR
         let file = memory.path().display().to_string();
         return print::json(&MemoryListing { enabled, file, entries });
     }
-    if !enabled {
-        print::note("memory is off here; `lariat memory on` or the setting `memory.enabled` turns it on");
+    if !is_set {
+        print::note("memory is off: the setting `memory.enabled` is false");
+    } else if !enabled {
+        print::note("memory is off for this project; turn it on with `lariat memory on`");
     }
     if entries.is_empty() {
-        print::note("nothing remembered; add a fact with `lariat memory add \"…\"`");
+        print::note(match (args.proposed, kind) {
+            (true, _) => "no proposals wait for you",
+            (false, Some(_)) => "no entries of this kind",
+            (false, None) => "no entries; add a fact with `lariat memory add \"…\"`",
+        });
         return Ok(Exit::Done);
     }
     let rows: Vec<Vec<String>> = entries.iter().map(row).collect();
@@ -91,7 +97,9 @@ fn list(memory: &ProjectMemory, args: &MemoryListArgs, is_set: bool) -> CommandR
     ];
     print::out(&print::table(&columns, &rows));
     if entries.iter().any(|entry| entry.status == MemoryStatus::Proposed) {
-        print::note("proposals enter no prompt until you run `lariat memory approve ID`");
+        print::note(
+            "later sessions receive a proposal only after you approve it: read it with `lariat memory show ID`, then run `lariat memory approve ID`",
+        );
     }
     Ok(Exit::Done)
 }
@@ -181,7 +189,7 @@ async fn search(past: &PastSessions, args: &MemorySearchArgs) -> CommandResult {
     }
     if found.is_empty() {
         print::note(
-            "no session of this directory has these words; `lariat sessions list WORDS` searches all",
+            "no session of this directory contains these words; `lariat sessions list WORDS` searches all",
         );
     }
     for session in &found {
@@ -202,7 +210,7 @@ fn switch(memory: &ProjectMemory, off: bool, json: bool, is_set: bool) -> Comman
     }
     print::line(if off { "memory is off for this project" } else { "memory is on for this project" });
     if !off && !is_set {
-        print::note("the setting `memory.enabled` still turns it off");
+        print::note("it stays off until the setting `memory.enabled` is true");
     }
     Ok(Exit::Done)
 }

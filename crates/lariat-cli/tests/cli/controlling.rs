@@ -360,6 +360,9 @@ async fn transcript_of_another_program_is_not_overwritten() {
     assert!(!fixture.path("elsewhere").exists());
     std::fs::remove_file(&file).unwrap();
     run(&["run", "--resume", id, "again"]);
-    assert!(std::fs::read_to_string(&file).unwrap().contains("hello"), "in the directory of CLAUDE_CONFIG_DIR");
+    assert!(
+        std::fs::read_to_string(&file).unwrap().contains("hello"),
+        "in the directory of CLAUDE_CONFIG_DIR"
+    );
     assert!(!fixture.path(".claude").exists());
 }

@@ -1,4 +1,4 @@
-//! Tests `lariat memory`, and that sessions receive what the user approved and nothing else.
+//! Tests `lariat memory`, that sessions receive what the user approved and nothing else, and the advice for large tasks.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -150,4 +150,16 @@ async fn unknown_id_and_empty_text_are_errors_with_hints() {
         .to_owned();
     let ran = fixture.run(&["memory", "done", &id]).expect(2);
     assert!(ran.stderr.contains("is not a goal"), "{}", ran.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_task_comes_with_advice_unless_the_setting_is_off() {
+    let fixture = silent().await;
+    let large = "Do this:\n- one\n- two\n- three\n- four";
+    for (prompt, setting, is_advised) in [(large, "true", true), (large, "false", false), ("hi", "true", false)] {
+        let output = fixture.command(&["run", prompt]).env("LARIAT_CONTEXT__GUIDANCE", setting).output().unwrap();
+        assert!(output.status.success());
+        let sent = fixture.requests().last().unwrap().body["messages"].to_string();
+        assert_eq!(sent.contains("This task looks large (4 listed steps"), is_advised, "{prompt}: {sent}");
+    }
 }

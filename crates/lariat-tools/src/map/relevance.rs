@@ -11,11 +11,11 @@ use super::rank::Ranks;
 use crate::outline::{Outline, PARTS, each_term};
 
 /// Weights of the path, the names of definitions, the comments, the text and the comment at the start.
-const WEIGHTS: [f64; PARTS + 1] = [3.0, 2.0, 1.0, 0.5, 1.0];
+const WEIGHTS: [f64; PARTS + 1] = [3.0, 2.0, 1.0, 0.25, 1.0];
 /// How much a long field weighs less than a short one: 0 for not at all, 1 for in proportion.
 const LENGTH: [f64; PARTS + 1] = [0.3, 0.5, 0.5, 0.5, 0.5];
 /// How fast more occurrences of a term stop adding to the score.
-const SATURATION: f64 = 3.0;
+const SATURATION: f64 = 1.2;
 /// Share of a term's weight that a file gets for the term in its path.
 const PATH_BONUS: f64 = 0.3;
 /// Share of the score of the best file of its directory that a file gets.

@@ -387,7 +387,10 @@ async fn commands_cannot_change_what_controls_agents_in_an_added_directory() {
     let shown = run_output(command);
     let more = fixture.path("more");
     assert_eq!(names(&more), [".git", "inner", "plain"], "{shown}");
-    assert!(names(&more.join(".git/hooks")).is_empty() && names(&more.join("inner/.git")).is_empty(), "{shown}");
+    assert!(
+        names(&more.join(".git/hooks")).is_empty() && names(&more.join("inner/.git")).is_empty(),
+        "{shown}"
+    );
 }
 
 fn request_path(body: &Value) -> String {
