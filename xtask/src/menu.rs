@@ -97,7 +97,10 @@ const PROVE: &[(&str, &str)] = &[
     ("attacks [--program PATH] [NAME]...", "Attack the built program from outside; every attack must fail"),
     ("kill-cli [ARGS]", "Kill and resume `lariat run`; no action may happen twice [--kills N, --seed N]"),
     ("long-run [ARGS]", "Run an agent for 2,000 turns in a window of 200,000 tokens [--turns N, --window N]"),
-    ("sdk", "Run the official Python and TypeScript SDKs against our server and program (installs them under target/)"),
+    (
+        "sdk",
+        "Run the official Python and TypeScript SDKs against our server and program (installs them under target/)",
+    ),
     ("servers", "Run our clients against llama.cpp and LiteLLM (installs them under target/)"),
     (
         "mistakes [NAME]",

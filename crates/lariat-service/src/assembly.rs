@@ -215,11 +215,10 @@ async fn transcript(parts: &SessionParts<'_>, notices: &mut Vec<String>) -> Opti
     }
 }
 
-/// Where Claude Code keeps its session files. Only the user's own environment can move them, not a project's settings.
+/// Where Claude Code keeps its session files.
 fn transcripts(parts: &SessionParts<'_>) -> PathBuf {
-    let moved = parts.environment.value("CLAUDE_CONFIG_DIR").map(PathBuf::from);
-    let claude = moved.filter(|directory| directory.is_absolute());
-    claude.unwrap_or_else(|| parts.folders.home.join(".claude")).join("projects")
+    let moved = parts.driving.claude_directory.clone();
+    moved.unwrap_or_else(|| parts.folders.home.join(".claude")).join("projects")
 }
 
 /// A note on an imported session: its approvals do not apply here.

@@ -1,5 +1,6 @@
 //! A session that runs in this process, as front ends use it. They never access the agent itself.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use lariat_core::content::Content;
@@ -35,6 +36,8 @@ pub struct SessionOptions {
     pub callbacks: Option<HookCallbacks>,
     /// The id of a session that this creates, new or forked; a fresh one if `None`.
     pub new_id: Option<SessionId>,
+    /// The directory of Claude Code, for transcripts; `~/.claude` if `None`.
+    pub claude_directory: Option<PathBuf>,
 }
 
 /// A session that runs in this process.

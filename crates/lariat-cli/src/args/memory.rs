@@ -13,7 +13,7 @@ pub(crate) struct MemoryArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MemoryCommand {
-    /// List what Lariat remembers about this project, and proposals that wait for you.
+    /// List what Lariat remembers about this project, and what waits for you.
     #[command(visible_alias = "ls")]
     List(MemoryListArgs),
     /// Show one entry with its origin.

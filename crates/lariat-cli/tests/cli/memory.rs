@@ -71,7 +71,7 @@ async fn repeated_failures_become_a_proposal() {
         let results = request.body["messages"].to_string().matches("\"tool_result\"").count();
         match results {
             0..4 => Turn::new()
-                .call(format!("toolu_{results}"), "bash", &json!({ "command": "no-such-program" }))
+                .call(format!("toolu_{results}"), "read_file", &json!({ "path": "no-such-file" }))
                 .into(),
             _ => Turn::new().text("I give up.").into(),
         }
@@ -81,7 +81,10 @@ async fn repeated_failures_become_a_proposal() {
     let proposed = entries(&fixture);
     assert_eq!(proposed.len(), 1, "{proposed:?}");
     assert_eq!((&proposed[0]["status"], &proposed[0]["source"]), (&json!("proposed"), &json!("failure")));
-    assert!(proposed[0]["text"].as_str().unwrap().contains("no-such-program"), "{proposed:?}");
+    assert!(
+        proposed[0]["text"].as_str().unwrap().contains("`read_file` `no-such-file` failed repeatedly"),
+        "{proposed:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -156,8 +159,11 @@ async fn unknown_id_and_empty_text_are_errors_with_hints() {
 async fn large_task_comes_with_advice_unless_the_setting_is_off() {
     let fixture = silent().await;
     let large = "Do this:\n- one\n- two\n- three\n- four";
-    for (prompt, setting, is_advised) in [(large, "true", true), (large, "false", false), ("hi", "true", false)] {
-        let output = fixture.command(&["run", prompt]).env("LARIAT_CONTEXT__GUIDANCE", setting).output().unwrap();
+    for (prompt, setting, is_advised) in
+        [(large, "true", true), (large, "false", false), ("hi", "true", false)]
+    {
+        let output =
+            fixture.command(&["run", prompt]).env("LARIAT_CONTEXT__GUIDANCE", setting).output().unwrap();
         assert!(output.status.success());
         let sent = fixture.requests().last().unwrap().body["messages"].to_string();
         assert_eq!(sent.contains("This task looks large (4 listed steps"), is_advised, "{prompt}: {sent}");

@@ -24,7 +24,7 @@ mod tool_questions;
 mod watch;
 
 use std::io::IsTerminal as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use lariat_core::archive::SessionSummary;
 use lariat_core::clock::Clock as _;
@@ -93,6 +93,8 @@ pub(crate) async fn perform(env: &ProcessEnv, task: Task) -> CommandResult {
     driving.system_prompt.clone_from(&task.system_prompt);
     driving.git = git;
     driving.new_id = new_id(&task, &which)?;
+    let claude = env.variable("CLAUDE_CONFIG_DIR").map(PathBuf::from);
+    driving.claude_directory = claude.filter(|directory| directory.is_absolute());
     let session = service.open_session(&place, &which, driving.clone()).await?;
     for notice in &session.notices {
         report("note", notice);

@@ -382,7 +382,7 @@ async fn commands_cannot_change_what_controls_agents_in_an_added_directory() {
     for directory in ["more/.git/hooks", "more/inner/.git"] {
         std::fs::create_dir_all(fixture.path(directory)).unwrap();
     }
-    let mut command = fixture.command(&["run", "--mode", "auto", "--add-dir", "../more", "do it"]);
+    let mut command = fixture.command(&["run", "--mode", "bypass", "--add-dir", "../more", "do it"]);
     command.env("LARIAT_SANDBOX__ENABLED", "true");
     let shown = run_output(command);
     let more = fixture.path("more");
