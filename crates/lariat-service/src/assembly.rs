@@ -136,7 +136,8 @@ impl Session {
                 builder = builder.sections(RememberedSection { memory: memory.clone(), tokens });
             }
             if parts.purpose != Purpose::Inspecting {
-                builder = builder.context_source(FailureLearnings::new(memory, parts.session_id.clone()));
+                let learnings = FailureLearnings::new(memory, parts.session_id.clone());
+                builder = builder.context_source(Arc::clone(&learnings)).observer(learnings);
             }
         }
         if let Some(git) = git_notes.or_else(|| place.ask_git(parts.folders, &parts.environment)) {

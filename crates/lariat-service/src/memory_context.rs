@@ -4,12 +4,14 @@
 //! Nothing here approves an entry: what an agent adds is a proposal.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lariat_core::BoxFuture;
 use lariat_core::context::{ContextSource, Note, NotesQuery};
+use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::SessionId;
 use lariat_core::tool::{Tool, ToolContext, ToolEffects, ToolError, ToolResult};
+use lariat_runtime::Observer;
 use lariat_runtime::prompt::{Section, SectionQuery, SectionSource, SectionStability};
 use lariat_tools::arguments::{self, Field, Kind};
 use serde::Deserialize;
@@ -159,34 +161,62 @@ impl Tool for SearchPastSessions {
 }
 
 /// Proposes a learning when one attempt (a tool and its target) keeps failing. Adds nothing to the conversation.
+///
+/// As a context source it only notes the failures, because a source that writes files would make every turn wait for the
+/// journal. As an observer it stores the proposals when the run ends.
 pub(crate) struct FailureLearnings {
     memory: ProjectMemory,
     session_id: SessionId,
-    /// What this process already proposed.
-    proposed: Mutex<BTreeSet<String>>,
+    failures: Mutex<NotedFailures>,
+}
+
+#[derive(Default)]
+struct NotedFailures {
+    /// The attempts that this process noted.
+    known: BTreeSet<String>,
+    /// Texts of proposals to store.
+    waiting: Vec<String>,
 }
 
 impl FailureLearnings {
     pub(crate) fn new(memory: ProjectMemory, session_id: SessionId) -> Arc<Self> {
-        Arc::new(Self { memory, session_id, proposed: Mutex::default() })
+        Arc::new(Self { memory, session_id, failures: Mutex::default() })
+    }
+
+    fn failures(&self) -> MutexGuard<'_, NotedFailures> {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ContextSource for FailureLearnings {
     fn notes(&self, query: NotesQuery) -> BoxFuture<'_, Vec<Note>> {
+        let mut noted = self.failures();
         for failure in query.memory.failures().iter().filter(|failure| failure.count >= MIN_FAILURES) {
-            let attempt = format!("{} {}", failure.tool, failure.target);
-            let is_new = self.proposed.lock().unwrap_or_else(PoisonError::into_inner).insert(attempt);
-            if !is_new {
+            if !noted.known.insert(format!("{} {}", failure.tool, failure.target)) {
                 continue;
             }
             let target =
                 if failure.target.is_empty() { String::new() } else { format!(" `{}`", failure.target) };
             let error: String = failure.error.chars().take(ERROR_CHARS).collect();
-            let text = format!("`{}`{target} failed repeatedly: {error}", failure.tool);
+            noted.waiting.push(format!("`{}`{target} failed repeatedly: {error}", failure.tool));
+        }
+        Box::pin(std::future::ready(Vec::new()))
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+}
+
+impl Observer for FailureLearnings {
+    fn observe(&self, session_id: &SessionId, event: &Event) {
+        if *session_id != self.session_id || !matches!(event.event, AgentEvent::AgentEnd { .. }) {
+            return;
+        }
+        let waiting = std::mem::take(&mut self.failures().waiting);
+        for text in waiting {
             // A proposal that cannot be stored must not stop the run.
             let _ = self.memory.propose(MemoryKind::Learning, &text, MemorySource::Failure, &self.session_id);
         }
-        Box::pin(std::future::ready(Vec::new()))
     }
 }
