@@ -142,7 +142,7 @@ impl<'a> Subject<'a> {
 }
 
 /// Tools whose arguments do not have the form of Claude Code's tool. A hook receives their calls once for each file; where a
-/// call is shown once, a program that expects `Edit` would look for `file_path` in vain.
+/// call is shown once, a program that expects `Edit` would not find `file_path`.
 const OWN_NAME: &[&str] = &["apply_patch"];
 
 /// Returns the name by which programs made for Claude Code know a tool, or its own name.

@@ -375,10 +375,12 @@ async fn tools_and_commands_write_to_additional_directory() {
 /// A directory that is added to the workspace is protected like it: commands cannot plant hooks or settings there.
 #[tokio::test(flavor = "multi_thread")]
 async fn commands_cannot_change_what_controls_agents_in_an_added_directory() {
-    let fixture = running(
-        "cd ../more; echo x > plain; echo x > .git/hooks/pre-commit; echo x > inner/.git/config; mkdir .claude; echo x > .mcp.json; true",
-    )
-    .await;
+    // The permission check does not see what a script does.
+    let fixture = running("sh plant.sh").await;
+    fixture.write(
+        "plant.sh",
+        "cd ../more\necho x > plain\necho x > .git/hooks/pre-commit\necho x > inner/.git/config\nmkdir .claude\necho x > .mcp.json\n",
+    );
     for directory in ["more/.git/hooks", "more/inner/.git"] {
         std::fs::create_dir_all(fixture.path(directory)).unwrap();
     }
