@@ -28,6 +28,7 @@ mod layers;
 mod menu;
 mod mistakes;
 mod nightly;
+mod node;
 mod peers;
 mod proof;
 mod python;
@@ -122,6 +123,9 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::KillCli(arguments) => return kill_cli::command_line(&arguments)?.pass_through(&workspace),
         Command::Servers => servers::run(&workspace)?,
         Command::LongRun(arguments) => return proof::long_run(&arguments).pass_through(&workspace),
+        Command::RepoMap(arguments) => {
+            return proof::separate_binary("repo_map", &arguments).pass_through(&workspace);
+        }
         Command::Tokens(arguments) => return proof::tokens(&arguments).pass_through(&workspace),
         Command::Fuzz(fuzz) => fuzz.run(&workspace)?,
         Command::Bench(bench) => return bench.pass_through(&workspace),

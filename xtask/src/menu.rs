@@ -61,6 +61,10 @@ const PROVE: &[(&str, &str)] = &[
         "prefix [ARGS]",
         "Check that long runs keep their cached prompt prefix [--turns N, --runs N, --planted]",
     ),
+    (
+        "repo-map [ARGS]",
+        "Check that the map for a task shows the files its commit changed [--tasks N, --skip N, --at COMMIT]",
+    ),
     ("tokens [--short]", "Check that token estimates are within 5 % of the reported usage after three turns"),
     ("crash [ARGS]", "Kill a run at every write of the store [--store sqlite|jsonl|postgres]"),
     ("disk-faults [ARGS]", "Make the store's writes and syncs fail and fill its disk [--store sqlite|jsonl]"),
@@ -93,7 +97,10 @@ const PROVE: &[(&str, &str)] = &[
     ("attacks [--program PATH] [NAME]...", "Attack the built program from outside; every attack must fail"),
     ("kill-cli [ARGS]", "Kill and resume `lariat run`; no action may happen twice [--kills N, --seed N]"),
     ("long-run [ARGS]", "Run an agent for 2,000 turns in a window of 200,000 tokens [--turns N, --window N]"),
-    ("sdk", "Run the official Python SDKs against our server and program (installs them under target/)"),
+    (
+        "sdk",
+        "Run the official Python and TypeScript SDKs against our server and program (installs them under target/)",
+    ),
     ("servers", "Run our clients against llama.cpp and LiteLLM (installs them under target/)"),
     (
         "mistakes [NAME]",
@@ -151,6 +158,7 @@ pub(crate) enum Command {
     KillCli(Vec<String>),
     Servers,
     LongRun(Vec<String>),
+    RepoMap(Vec<String>),
     Tokens(Vec<String>),
     Fuzz(Fuzz),
     Bench(Bench),
@@ -213,6 +221,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "attacks" => Command::Attacks(rest.to_vec()),
         "mistakes" => Command::Mistakes(rest.to_vec()),
         "long-run" => Command::LongRun(rest.to_vec()),
+        "repo-map" => Command::RepoMap(rest.to_vec()),
         "tokens" => Command::Tokens(rest.to_vec()),
         "fuzz" => Command::Fuzz(Fuzz::parse(rest)?),
         "bench" => Command::Bench(Bench::parse(rest)?),

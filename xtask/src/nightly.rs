@@ -37,7 +37,7 @@ const SHARDS: &[(&str, &[&str])] = &[
         ],
     ),
     ("host", &["sandbox", "sandbox --planted", "processes", "processes --planted"]),
-    ("files", &["escape", "escape --planted", "undo", "undo --planted"]),
+    ("files", &["escape", "escape --planted", "undo", "undo --planted", "repo-map --at b852c28b"]),
     ("shell-1", &["shell-diff --count 100000"]),
     ("shell-2", &["shell-diff --count 100000 --seed 100001", "shell-diff --planted"]),
     ("gate", &["injections", "injections --planted", "hostile-repos", "hostile-repos --planted", "attacks"]),

@@ -1,7 +1,7 @@
 //! Proves with official SDKs that our servers and programs speak the real protocols.
 //!
 //! The providers' SDKs talk to the scripted model server, which shows that it behaves like the real APIs. The
-//! official agent SDK drives our program in place of its own, which shows that the program is compatible. The
+//! official agent SDKs drive our program in place of their own, which shows that the program is compatible. The
 //! scripts contain the checks.
 
 use std::process::Command;
@@ -9,6 +9,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::command_line::CommandLine;
+use crate::node;
 use crate::python;
 use crate::server_process::ServerProcess;
 use crate::workspace::Workspace;
@@ -20,10 +21,10 @@ const SCRIPTS: &str = "proofs/sdk";
 const NAMES: [&str; 5] =
     ["anthropic_messages", "openai_chat", "openai_responses", "google_genai", "bedrock_converse"];
 
-/// Directory of the agent SDK's script and pinned version.
+/// Directory of the scripts and pinned versions of the agent SDKs.
 const AGENT: &str = "crates/lariat-cli/sdk";
 
-/// Name of the agent SDK's script.
+/// Name of the scripts of the agent SDKs, without extension.
 const AGENT_NAME: &str = "claude_agent";
 
 /// Builds the server and the program, then runs all scripts.
@@ -48,8 +49,12 @@ pub(crate) fn prove(workspace: &Workspace) -> Result<()> {
     let python = python::environment(workspace, "agent-sdk", &format!("{AGENT}/requirements.txt"))?;
     let lariat = workspace.absolute(&format!("{}/debug/lariat", workspace.target()));
     results.push((AGENT_NAME, agent(&python, &server.address, &lariat).run(workspace).is_ok()));
+    println!("\n== {AGENT_NAME} (TypeScript)");
+    let script = node::environment(workspace, "agent-sdk", AGENT, &format!("{AGENT_NAME}.mjs"))?;
+    let line = CommandLine::of("node", "").with_arguments([&script, &server.address, &lariat]);
+    results.push(("claude_agent (TypeScript)", line.run(workspace).is_ok()));
     println!();
-    let width = NAMES.iter().map(|name| name.len()).max().unwrap_or_default();
+    let width = results.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
     for (name, passed) in &results {
         println!("{name:width$}  {}", if *passed { "passed" } else { "FAILED" });
     }

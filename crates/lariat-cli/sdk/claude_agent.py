@@ -1,4 +1,5 @@
-"""The `claude-agent-sdk` with our program as its `cli_path`: queries, conversations, interrupts, questions, forms.
+"""The `claude-agent-sdk` with our program as its `cli_path`: queries, conversations, interrupts, questions, forms,
+hooks, changed arguments, directories, tools, settings and session ids.
 
 Usage: claude_agent.py HOST:PORT PROGRAM. Exit status 1 when a check failed.
 """
@@ -15,6 +16,7 @@ from claude_agent_sdk import (
     AssistantMessage,
     ClaudeAgentOptions,
     ClaudeSDKClient,
+    HookMatcher,
     PermissionResultAllow,
     PermissionResultDeny,
     ResultError,
@@ -191,9 +193,91 @@ async def questions():
             denied = messages[-1].permission_denials or []
             check.same(f"asked about {name}", asked[-1][:2], ("Bash", {"command": f"touch {name}"}))
             check.same(f"{name} is made", (work / name).exists(), name == "wanted")
-            check.same(f"{name} is told as denied", len(denied), 0 if name == "wanted" else 1)
-        check.true("the reason reaches the model", "different arguments" in texts(messages)[-1], texts(messages)[-1])
-        check.true("what was changed does not run", not (work / "changed").exists())
+            check.same(f"{name} is told as denied", len(denied), 1 if name == "unwanted" else 0)
+        check.true("what was changed runs", (work / "changed").exists())
+
+    async with ClaudeSDKClient(options=options(can_use_tool=decide, disallowed_tools=["Bash(touch changed)"])) as client:
+        (work / "changed").unlink()
+        await client.query(touch("other"))
+        messages = [message async for message in client.receive_response()]
+        check.same("a rule judges what was changed", len(messages[-1].permission_denials or []), 1)
+        check.true("what a rule denies does not run", not (work / "changed").exists())
+
+
+async def hooks():
+    seen = []
+
+    async def before(given, tool_use_id, context):
+        seen.append((given["hook_event_name"], given["tool_name"], given["tool_input"], tool_use_id))
+        command = given["tool_input"]["command"]
+        output = {"hookEventName": "PreToolUse"}
+        if command == "touch blocked":
+            output.update(permissionDecision="deny", permissionDecisionReason="hooked: not that one")
+        if command == "touch rewritten":
+            output.update(permissionDecision="allow", updatedInput={"command": "touch hooked"})
+        if command == "touch broken":
+            raise RuntimeError("the callback broke")
+        return {"hookSpecificOutput": output}
+
+    async def after(given, tool_use_id, context):
+        seen.append((given["hook_event_name"], given["tool_name"], "tool_response" in given, tool_use_id))
+        return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "noted by a callback"}}
+
+    async def prompted(given, tool_use_id, context):
+        seen.append((given["hook_event_name"], given["prompt"]))
+        return {}
+
+    matchers = {
+        "PreToolUse": [HookMatcher(matcher="Bash", hooks=[before])],
+        "PostToolUse": [HookMatcher(matcher="Bash", hooks=[after])],
+        "UserPromptSubmit": [HookMatcher(hooks=[prompted])],
+    }
+    async with ClaudeSDKClient(options=options(hooks=matchers, permission_mode="bypassPermissions")) as client:
+        async def ask_for(name):
+            seen.clear()
+            await client.query(touch(name))
+            return [message async for message in client.receive_response()]
+
+        messages = await ask_for("plain")
+        check.same("the prompt reaches a callback", seen[0][:2], ("UserPromptSubmit", touch("plain")))
+        check.same("the call reaches a callback", seen[1][:3], ("PreToolUse", "Bash", {"command": "touch plain"}))
+        check.same("the result reaches a callback", seen[2][:3], ("PostToolUse", "Bash", True))
+        check.true("callbacks know the call", seen[1][3] is not None and seen[1][3] == seen[2][3])
+        check.true("the call runs", (work / "plain").exists())
+        check.true("context reaches the model", "noted by a callback" in str(messages), texts(messages)[-1])
+        messages = await ask_for("blocked")
+        check.true("a callback denies", not (work / "blocked").exists())
+        check.true("its reason reaches the model", "hooked: not that one" in texts(messages)[-1], texts(messages)[-1])
+        await ask_for("rewritten")
+        check.same("a callback changes arguments", ((work / "rewritten").exists(), (work / "hooked").exists()), (False, True))
+        await ask_for("broken")
+        check.true("a callback that fails blocks", not (work / "broken").exists())
+
+
+async def places():
+    more = home / "more"
+    more.mkdir()
+    write = f"!call write_file {json.dumps({'path': str(more / 'a'), 'content': 'x'})}"
+    await ask(write, permission_mode="acceptEdits")
+    check.true("another directory is outside", not (more / "a").exists())
+    await ask(write, permission_mode="acceptEdits", add_dirs=[more])
+    check.true("add_dirs", (more / "a").exists())
+
+    name = "0192aaaa-bbbb-4ccc-8ddd-eeeeffff0000"
+    messages, result, _ = await ask(say("named"), session_id=name)
+    check.same("session_id", (messages[0].data["session_id"], result.session_id), (name, name))
+    _, again, _ = await ask(say("again"), resume=name)
+    check.same("a named session resumes", again.session_id, name)
+
+    messages, _, _ = await ask(say("few"), tools=["Read", "Grep"])
+    check.true("tools", "Bash" not in messages[0].data["tools"] and "Read" in messages[0].data["tools"])
+    messages, _, _ = await ask(say("none"), tools=[])
+    check.same("no tools", messages[0].data["tools"], [])
+
+    settings = json.dumps({"permissions": {"deny": ["Bash(touch settled)"]}, "model": "test/other"})
+    messages, result, _ = await ask(touch("settled"), permission_mode="bypassPermissions", settings=settings)
+    check.same("settings set the model", messages[0].data["model"], "other")
+    check.same("settings deny", ((work / "settled").exists(), len(result.permission_denials)), (False, 1))
 
 
 def part(work):
@@ -204,4 +288,4 @@ def part(work):
     return run
 
 
-check.run(*map(part, (queries, pieces, caps, forms, sessions, conversations, interrupts, questions)))
+check.run(*map(part, (queries, pieces, caps, forms, sessions, conversations, interrupts, questions, hooks, places)))

@@ -88,6 +88,8 @@ impl From<ServiceError> for Problem {
             | ServiceError::NothingToContinue(_) => {
                 Self::new(Exit::Session, cause).hint("`lariat sessions list` lists all sessions")
             }
+            ServiceError::SessionExists(id) => Self::new(Exit::Session, cause)
+                .hint(format!("continue it with `lariat run --resume {id}`, or choose another id")),
             ServiceError::Store(error) | ServiceError::Agent(AgentError::Store(error)) => Self::from(error),
             ServiceError::Directory { path, source } => {
                 Self::new(Exit::Setup, format!("could not open the directory: {source}"))

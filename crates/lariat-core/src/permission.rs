@@ -152,6 +152,15 @@ pub enum PermissionDecision {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         openings: Vec<SandboxOpening>,
     },
+    /// Approved for this tool call only, with these arguments instead of those in the request. The permission
+    /// check judges them before the decision is recorded, and denies the tool call if a rule does.
+    AllowChanged {
+        /// The arguments that run.
+        args: Arc<Value>,
+        /// Sandbox openings that the approval grants. The permission check sets them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        openings: Vec<SandboxOpening>,
+    },
     /// Denied.
     Deny {
         /// Reason for the model.
@@ -168,10 +177,15 @@ impl PermissionDecision {
         Self::Deny { reason: Some(reason.into()) }
     }
 
+    /// Creates an approval of other arguments than those in the request.
+    pub fn allow_changed(args: impl Into<Arc<Value>>) -> Self {
+        Self::AllowChanged { args: args.into(), openings: Vec::new() }
+    }
+
     /// Returns how long an approval applies; `None` for a denial.
     pub const fn scope(&self) -> Option<ApprovalScope> {
         match self {
-            Self::Allow => Some(ApprovalScope::Once),
+            Self::Allow | Self::AllowChanged { .. } => Some(ApprovalScope::Once),
             Self::AllowSession => Some(ApprovalScope::Session),
             Self::AllowAlways => Some(ApprovalScope::Always),
             Self::AllowWith { scope, .. } => Some(*scope),
@@ -183,7 +197,7 @@ impl PermissionDecision {
     pub fn openings<'a>(&'a self, request: &'a PermissionRequest) -> &'a [SandboxOpening] {
         match self {
             Self::Allow | Self::AllowSession | Self::AllowAlways => &request.openings,
-            Self::AllowWith { openings, .. } => openings,
+            Self::AllowWith { openings, .. } | Self::AllowChanged { openings, .. } => openings,
             Self::Deny { .. } | Self::Withdrawn => &[],
         }
     }

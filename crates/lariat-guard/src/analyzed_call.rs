@@ -137,7 +137,8 @@ impl AnalyzedCall {
 }
 
 /// Lariat's own tools that only inspect or stop what was allowed before, or change nothing.
-const HARMLESS: &[&str] = &["bash_output", "bash_stop", "todo", "ask_user", "recall"];
+const HARMLESS: &[&str] =
+    &["bash_output", "bash_stop", "todo", "ask_user", "recall", "learn", "past_sessions"];
 
 fn other(tool: &str, effects: ToolEffects) -> Part {
     let claimed = !tool.starts_with(MCP) && effects.is_read_only();

@@ -75,5 +75,5 @@ pub use resolve::{Entry, EntryKind, NoLinks, Resolver, SessionDirectories};
 pub use rule::{Rule, Warning};
 pub use settings::{Layer, Settings, Trust};
 pub use settings_error::{BrokenRestriction, SettingsError};
-pub use state_file::StateFileError;
+pub use state_file::{StateFile, StateFileError};
 pub use tool_name::{foreign_tool_names, tools_named};

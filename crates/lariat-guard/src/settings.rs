@@ -187,7 +187,13 @@ impl Layer {
         let mut texts = Vec::new();
         for item in items {
             match item {
+                Value::String(text) if key == "additionalDirectories" && text.trim().is_empty() => {
+                    self.add_broken(key, "has an empty entry, which is not a directory".to_owned());
+                }
                 Value::String(text) => texts.push(text.clone()),
+                other if key == "additionalDirectories" => {
+                    self.add_broken(key, format!("has the entry {other}, which is not a directory"));
+                }
                 other if matches!(key, "deny" | "ask") => {
                     self.add_broken(key, format!("has the entry {other}, which is not a rule"));
                 }

@@ -1,4 +1,4 @@
-//! Stores one value in a small file that belongs to the guard.
+//! Stores one value in a small file of the user, outside every workspace: trust, approvals, the memory of a project.
 //!
 //! This is the only module of the crate that uses the file system. Only the user can read the file. An update takes a lock,
 //! so that two processes do not lose each other's changes, and replaces the file atomically.
@@ -17,11 +17,11 @@ const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// A file that contains one value.
 #[derive(Clone, Debug)]
-pub(crate) struct StateFile {
+pub struct StateFile {
     path: PathBuf,
 }
 
-/// A file of the guard could not be used. The caller continues as if it were empty.
+/// A file of the user could not be used. The caller continues as if it were empty, or stops.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateFileError {
@@ -52,12 +52,16 @@ pub enum StateFileError {
 }
 
 impl StateFile {
-    pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
+    /// Uses the file at `path`, which need not exist yet.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
     /// Reads the value; the default if there is no file.
-    pub(crate) fn load<T: DeserializeOwned + Default>(&self) -> Result<T, StateFileError> {
+    ///
+    /// # Errors
+    /// If it cannot be read, is not valid, or other users can write it.
+    pub fn load<T: DeserializeOwned + Default>(&self) -> Result<T, StateFileError> {
         let mut text = Vec::new();
         match File::open(&self.path) {
             Ok(file) => {
@@ -94,7 +98,10 @@ impl StateFile {
     }
 
     /// Changes the value. Waits while another process changes it.
-    pub(crate) fn update<T, R>(&self, change: impl FnOnce(&mut T) -> R) -> Result<R, StateFileError>
+    ///
+    /// # Errors
+    /// If the file cannot be read or written.
+    pub fn update<T, R>(&self, change: impl FnOnce(&mut T) -> R) -> Result<R, StateFileError>
     where
         T: DeserializeOwned + Serialize + Default,
     {

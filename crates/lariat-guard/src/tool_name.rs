@@ -1,7 +1,7 @@
 //! Maps the tool names in rules and hooks to Lariat's tools, and knows what a call of each tool is about.
 //!
-//! Lists the names that Claude Code's settings use, and the argument of each tool that specifiers match. A tool that no
-//! table lists (of an embedding program, or a new one) has every name that its effects stand for where a rule or a hook
+//! Lists the names that Claude Code's settings use, the argument of each tool that specifiers match, and the one table of
+//! names and arguments on Claude Code's wires ([`WIRE_TOOLS`]). A tool that no table lists (of an embedding program, or a new one) has every name that its effects stand for where a rule or a hook
 //! restricts; an allow rule never matches it that way.
 
 use lariat_core::tool::ToolEffects;
@@ -133,36 +133,103 @@ const BY_EFFECT: &[(ToolEffects, &[&str])] = &[
     (ToolEffects::READS, &["Read", "Grep", "Glob", "LS"]),
 ];
 
-/// The names of Lariat's tools in hooks; the first one is the `tool_name` that handlers receive. Each tool must keep the
-/// names of its strongest effect; a tool that is not listed has all names of all its effects.
-const ANSWERS: &[(&str, &[&str])] = &[
-    ("bash", &["Bash"]),
-    ("bash_input", &["Bash"]),
-    ("bash_output", &["BashOutput", "TaskOutput"]),
-    ("bash_stop", &["KillShell", "KillBash", "TaskStop"]),
-    ("read_file", &["Read", "NotebookRead"]),
-    ("list_files", &["LS", "Glob", "Read"]),
-    ("glob", &["Glob", "Read"]),
-    ("search", &["Grep", "Read"]),
-    ("write_file", &["Write", "Edit", "MultiEdit", "NotebookEdit"]),
-    ("edit_file", &["Edit", "Write", "MultiEdit", "NotebookEdit"]),
-    ("multi_edit", &["MultiEdit", "Edit", "Write", "NotebookEdit"]),
-    ("apply_patch", &["Edit", "Write", "MultiEdit", "NotebookEdit"]),
-    ("fetch", &["WebFetch"]),
-    ("web_search", &["WebSearch"]),
-    ("agent", &["Task", "Agent"]),
-    ("task", &["Task", "Agent"]),
-    ("skill", &["Skill"]),
-    ("todo", &["TodoWrite"]),
-    ("ask_user", &["AskUserQuestion"]),
-    // What it shows was already shown in this session.
-    ("recall", &[]),
+/// A tool on Claude Code's wires: stream-json, control requests and hooks.
+struct WireTool {
+    tool: &'static str,
+    /// Claude Code's names; programs and handlers receive the first one. Each tool must keep the names of its strongest
+    /// effect; a tool that is not listed has all names of all its effects.
+    names: &'static [&'static str],
+    /// The arguments that have another name or form there.
+    fields: &'static [WireField],
+}
+
+/// An argument with another name or form on Claude Code's wires.
+pub(crate) struct WireField {
+    pub(crate) ours: &'static str,
+    pub(crate) theirs: &'static str,
+    pub(crate) form: WireForm,
+}
+
+/// How the value of an argument differs.
+#[derive(Clone, Copy)]
+pub(crate) enum WireForm {
+    /// It does not.
+    Same,
+    /// Seconds here, milliseconds there.
+    Millis,
+    /// One of these words here and there.
+    Words(&'static [(&'static str, &'static str)]),
+    /// This word here, `true` there; the second word is `false`.
+    Switch(&'static str, &'static str),
+}
+
+const fn same(ours: &'static str, theirs: &'static str) -> WireField {
+    WireField { ours, theirs, form: WireForm::Same }
+}
+
+const fn millis(ours: &'static str, theirs: &'static str) -> WireField {
+    WireField { ours, theirs, form: WireForm::Millis }
+}
+
+const fn wire(tool: &'static str, names: &'static [&'static str], fields: &'static [WireField]) -> WireTool {
+    WireTool { tool, names, fields }
+}
+
+const FILE: &[WireField] = &[same("path", "file_path")];
+
+const SEARCH: &[WireField] = &[
+    WireField {
+        ours: "mode",
+        theirs: "output_mode",
+        form: WireForm::Words(&[("lines", "content"), ("files", "files_with_matches"), ("count", "count")]),
+    },
+    same("context", "-C"),
+    WireField { ours: "case", theirs: "-i", form: WireForm::Switch("insensitive", "sensitive") },
+    same("limit", "head_limit"),
 ];
 
-/// Returns the names of Claude Code's tools that stand for a tool, and whether it is listed in [`ANSWERS`].
+/// Lariat's tools on Claude Code's wires. The only table of these names and arguments.
+const WIRE_TOOLS: &[WireTool] = &[
+    wire("bash", &["Bash"], &[millis("timeout_seconds", "timeout"), same("background", "run_in_background")]),
+    wire("bash_input", &["Bash"], &[same("text", "command")]),
+    wire("bash_output", &["BashOutput", "TaskOutput"], &[same("id", "bash_id")]),
+    wire("bash_stop", &["KillShell", "KillBash", "TaskStop"], &[same("id", "shell_id")]),
+    wire("read_file", &["Read", "NotebookRead"], FILE),
+    wire("list_files", &["LS", "Glob", "Read"], &[]),
+    wire("glob", &["Glob", "Read"], &[]),
+    wire("search", &["Grep", "Read"], SEARCH),
+    wire("write_file", &["Write", "Edit", "MultiEdit", "NotebookEdit"], FILE),
+    wire("edit_file", &["Edit", "Write", "MultiEdit", "NotebookEdit"], FILE),
+    wire("multi_edit", &["MultiEdit", "Edit", "Write", "NotebookEdit"], FILE),
+    wire("apply_patch", &["Edit", "Write", "MultiEdit", "NotebookEdit"], &[]),
+    wire("fetch", &["WebFetch"], &[]),
+    wire("web_search", &["WebSearch"], &[]),
+    wire("agent", &["Task", "Agent"], &[]),
+    wire("task", &["Task", "Agent"], &[]),
+    wire("skill", &["Skill"], &[]),
+    wire("todo", &["TodoWrite"], &[same("items", "todos")]),
+    wire("ask_user", &["AskUserQuestion"], &[]),
+    // What it shows was already shown in this session.
+    wire("recall", &[], &[]),
+    // It stores a proposal that only the user can approve.
+    wire("learn", &[], &[]),
+    // The user's own sessions of the same directory.
+    wire("past_sessions", &[], &[]),
+];
+
+fn wire_tool(tool: &str) -> Option<&'static WireTool> {
+    WIRE_TOOLS.iter().find(|known| known.tool == tool)
+}
+
+/// Returns the arguments of a tool that have another name or form on Claude Code's wires.
+pub(crate) fn wire_fields(tool: &str) -> &'static [WireField] {
+    wire_tool(tool).map_or(&[], |known| known.fields)
+}
+
+/// Returns the names of Claude Code's tools that stand for a tool, and whether it is listed in [`WIRE_TOOLS`].
 pub(crate) fn claude_names(tool: &str, effects: ToolEffects) -> (Vec<&'static str>, bool) {
-    if let Some((_, names)) = ANSWERS.iter().find(|(name, _)| *name == tool) {
-        return (names.to_vec(), true);
+    if let Some(known) = wire_tool(tool) {
+        return (known.names.to_vec(), true);
     }
     (by_effects(tool, effects).collect(), false)
 }
@@ -170,9 +237,7 @@ pub(crate) fn claude_names(tool: &str, effects: ToolEffects) -> (Vec<&'static st
 /// Returns the names of an unlisted tool by its effects. Tools of servers have their own names in hooks and rules
 /// (`mcp__server__tool`), and their declared effects are not trusted.
 pub(crate) fn by_effects(tool: &str, effects: ToolEffects) -> impl Iterator<Item = &'static str> {
-    let is_listed = tool.starts_with(MCP)
-        || ANSWERS.iter().any(|(name, _)| *name == tool)
-        || aliases_of(tool).next().is_some();
+    let is_listed = tool.starts_with(MCP) || wire_tool(tool).is_some() || aliases_of(tool).next().is_some();
     let stands = move |effect: &ToolEffects| !is_listed && effects.contains(*effect);
     BY_EFFECT.iter().filter(move |(effect, _)| stands(effect)).flat_map(|(_, names)| *names).copied()
 }

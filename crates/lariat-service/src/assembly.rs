@@ -3,9 +3,11 @@
 //! [`Session::assemble`] lists the steps; each step is a function below it.
 
 use std::num::NonZeroU64;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lariat_core::archive::SessionArchive;
 use lariat_core::budget::BudgetLimits;
 use lariat_core::config::{ContextConfig, ExecutionLimits, RetryConfig};
 use lariat_core::event::{AgentEvent, Description};
@@ -14,16 +16,18 @@ use lariat_core::model::{ModelConfig, StreamProvider};
 use lariat_core::store::SessionStore;
 use lariat_core::usage::Cost;
 use lariat_guard::ApprovalStore;
+use lariat_guard::hooks::HookConfig;
 use lariat_host::process::{Environment, Supervisor};
 use lariat_host::sandbox::{Destination, Network, Policy, Sandbox, is_writable, machine_memory};
 use lariat_host::undo::{Undo, UndoError, UndoLimits};
 use lariat_model::ProviderRegistry;
 use lariat_model::http::ClientConfig;
-use lariat_runtime::prompt::{self, LearningsSection};
+use lariat_runtime::prompt::{self, NoteWriter};
 use lariat_runtime::typed::AnswerSchema;
 use lariat_runtime::{Agent, AgentBuilder, DailyBudget, Gate};
 use lariat_tools::{Commands, DeniedReads, OutgoingHttp, Workbench, default_tools};
 
+use crate::callbacks::{AllHooks, HookCallbacks};
 use crate::config::{AllowedHost, InstructionFiles, MemoryLimit, SandboxSettings, Settings};
 use crate::inspection::InspectionProvider;
 use crate::loaded_project::LoadedProject;
@@ -31,10 +35,15 @@ use crate::local::{
     ConfiguredKind, HookPrograms, Instructions, MapSection, MemoryFiles, ProjectHooks, SpendingFiles,
     nested_repositories, skills, skills_section,
 };
+use crate::memory_context::{FailureLearnings, Learn, RememberedSection, SearchPastSessions};
 use crate::models::{Keys, Models, Purpose};
+use crate::past_sessions::PastSessions;
+use crate::project_memory::ProjectMemory;
 use crate::session::{Session, SessionOptions};
+use crate::task_guidance::TaskGuidance;
 use crate::traces::Traces;
-use crate::{ServiceError, StoredLearnings, UserDirectories, private, sandbox_probe, temporary};
+use crate::transcript::TranscriptFile;
+use crate::{ServiceError, UserDirectories, private, sandbox_probe, temporary};
 
 /// Everything that a session is built from.
 pub(crate) struct SessionParts<'a> {
@@ -43,13 +52,15 @@ pub(crate) struct SessionParts<'a> {
     pub(crate) keys: &'a dyn Keys,
     pub(crate) environment: Environment,
     pub(crate) store: Arc<dyn SessionStore>,
-    pub(crate) learnings: Option<StoredLearnings>,
+    pub(crate) archive: Arc<dyn SessionArchive>,
     pub(crate) registry: ProviderRegistry,
     /// Proxy and certificates for all connections to other machines.
     pub(crate) client: ClientConfig,
     pub(crate) supervisor: Supervisor,
     pub(crate) session_id: SessionId,
     pub(crate) purpose: Purpose,
+    /// Whether nothing of the session is written to disk.
+    pub(crate) is_ephemeral: bool,
     pub(crate) driving: SessionOptions,
 }
 
@@ -71,10 +82,18 @@ impl Session {
         let supervisor = &parts.supervisor;
         let commands = commands(&parts, &environment, &mut notices).await;
         let is_sandboxed = matches!(commands, Commands::Confined(_));
-        let gate = gate(&parts, supervisor, &environment, &commands)?;
+        let transcript = transcript(&parts, &mut notices).await;
+        let gate = gate(&parts, supervisor, &environment, &commands, transcript.as_ref())?;
         notices.extend(import_note(&parts).await);
         let bench = bench(&parts, commands, &environment, &gate, &mut notices);
         let mut tools = default_tools(&bench);
+        let memory = project_memory(&parts, &mut notices);
+        if let Some(memory) = &memory {
+            tools.push(Arc::new(Learn(memory.clone())));
+            let directory = place.path().display().to_string();
+            let past = PastSessions::new(Arc::clone(&parts.archive), directory);
+            tools.push(Arc::new(SearchPastSessions(past)));
+        }
         if let Some(only) = &place.tools {
             tools.retain(|tool| only.contains(tool.name()));
         }
@@ -107,6 +126,20 @@ impl Session {
             builder = builder.output_schema(form.output_schema().clone());
         }
         builder = add_context(builder.standard_context(), &parts, &bench, &gate);
+        if settings.context.guidance {
+            let window = settings.context.window.map_or(model.context_window, NonZeroU64::get);
+            builder = builder.context_source(TaskGuidance { window, writer: NoteWriter::default() });
+        }
+        if let Some(memory) = memory {
+            let tokens = settings.memory.tokens;
+            if tokens > 0 {
+                builder = builder.sections(RememberedSection { memory: memory.clone(), tokens });
+            }
+            if parts.purpose != Purpose::Inspecting {
+                let learnings = FailureLearnings::new(memory, parts.session_id.clone());
+                builder = builder.context_source(Arc::clone(&learnings)).observer(learnings);
+            }
+        }
         if let Some(git) = git_notes.or_else(|| place.ask_git(parts.folders, &parts.environment)) {
             builder = builder.context_source(git);
         }
@@ -122,6 +155,9 @@ impl Session {
         }
         let mut description = Description::default();
         description.cwd = Some(place.path().display().to_string());
+        if let Some(transcript) = transcript {
+            builder = builder.observer(transcript);
+        }
         let agent = traces.add_observers(builder.description(description)).build()?;
         Ok(Self { agent, gate, model, form, tools: names, traces, is_sandboxed, notices })
     }
@@ -161,6 +197,31 @@ fn notices(place: &LoadedProject) -> Vec<String> {
     notices
 }
 
+/// The session file for hooks, if the settings ask for one.
+async fn transcript(parts: &SessionParts<'_>, notices: &mut Vec<String>) -> Option<Arc<TranscriptFile>> {
+    let is_wanted = parts.place.settings.claude.transcripts && !parts.is_ephemeral;
+    if !is_wanted || parts.purpose == Purpose::Inspecting {
+        return None;
+    }
+    let (projects, id) = (transcripts(parts), &parts.session_id);
+    match TranscriptFile::open(&projects, parts.place.path(), id, &parts.store).await {
+        Ok(file) => Some(Arc::new(file)),
+        Err(error) => {
+            let place = projects.display();
+            notices.push(format!(
+                "could not write the session below {place}, so hooks get no transcript: {error}"
+            ));
+            None
+        }
+    }
+}
+
+/// Where Claude Code keeps its session files.
+fn transcripts(parts: &SessionParts<'_>) -> PathBuf {
+    let moved = parts.driving.claude_directory.clone();
+    moved.unwrap_or_else(|| parts.folders.home.join(".claude")).join("projects")
+}
+
 /// A note on an imported session: its approvals do not apply here.
 async fn import_note(parts: &SessionParts<'_>) -> Option<String> {
     let first = parts.store.read(&parts.session_id, 0, 1).await.ok()?;
@@ -184,10 +245,10 @@ async fn commands(
         Ok(backend) => {
             let policy = with_private_tmp(policy(parts), parts, notices);
             let (home, path) = (&parts.folders.home, parts.place.path());
-            if policy.writable.iter().any(|root| home.starts_with(root)) {
+            if let Some(root) = policy.writable.iter().find(|root| home.starts_with(root)) {
                 notices.push(format!(
                     "the workspace {} contains your home directory, so commands may change almost everything in it; start in a project directory instead",
-                    path.display()
+                    root.display()
                 ));
             }
             if !is_writable(path) {
@@ -217,10 +278,19 @@ fn policy(parts: &SessionParts<'_>) -> Policy {
     // Commands must not change the scripts that hooks run, nor the settings that name them.
     policy.protected.extend(parts.place.opened.places.scripts.iter().cloned());
     policy.protected.extend(nested_repositories(parts.place.path()));
+    // A directory that does not exist cannot be written; `bench` reports it.
+    for more in parts.place.more_directories().iter().filter_map(|more| more.canonicalize().ok()) {
+        policy = policy.with_workspace(&more, Some(&folders.home));
+        policy.protected.extend(nested_repositories(&more));
+    }
     // Lariat's own files: approvals, trust, sessions and checkpoints of all projects.
     for own in [&folders.config, &folders.state] {
         policy.hidden.push(own.clone());
         policy.protected.push(own.clone());
+    }
+    if settings.claude.transcripts {
+        policy.hidden.push(transcripts(parts));
+        policy.protected.push(transcripts(parts));
     }
     if let Some(store) = settings.store.path.as_ref().filter(|path| !path.as_os_str().is_empty()) {
         policy.hidden.push(store.clone());
@@ -251,7 +321,7 @@ fn network(settings: &SandboxSettings) -> Network {
 /// Gives commands their own writable `/tmp`. Where the workspace or the home directory lies in `/tmp`, commands see the real one
 /// and cannot write to it.
 fn with_private_tmp(policy: Policy, parts: &SessionParts<'_>, notices: &mut Vec<String>) -> Policy {
-    let needs_real = |path: &std::path::PathBuf| path.starts_with("/tmp");
+    let needs_real = |path: &PathBuf| path.starts_with("/tmp");
     if policy.writable.iter().chain([&parts.folders.home]).any(needs_real) {
         return policy;
     }
@@ -269,6 +339,7 @@ fn gate(
     supervisor: &Supervisor,
     environment: &Environment,
     commands: &Commands,
+    transcript: Option<&Arc<TranscriptFile>>,
 ) -> Result<Arc<Gate>, ServiceError> {
     let of_project = match commands {
         _ if !parts.place.settings.sandbox.hooks => ProjectHooks::Unconfined,
@@ -283,8 +354,17 @@ fn gate(
         .with_workspace(&parts.place.workspace)
         .with_project_hooks(of_project)
         .with_client(parts.client.clone());
-    let gate = parts.place.opened.gate(Arc::new(runner), environment);
+    let (more, callbacks) = match parts.driving.callbacks.clone() {
+        Some(HookCallbacks { hooks, runner }) => (hooks, Some(runner)),
+        None => (HookConfig::default(), None),
+    };
+    let runner = AllHooks { programs: runner, callbacks, transcript: transcript.cloned() };
+    let gate = parts.place.opened.gate_with(more, Arc::new(runner), environment);
     let gate = gate.with_approvals(ApprovalStore::new(parts.folders.approvals()))?;
+    let gate = match transcript {
+        Some(transcript) => gate.with_transcript(transcript.path().display().to_string()),
+        None => gate,
+    };
     let gate = match commands {
         // The sandbox does not restrict what a command does on the network or at the hosts that it may reach.
         Commands::Confined(sandbox) if sandbox.policy().network != Network::Off => {
@@ -307,22 +387,14 @@ fn bench(
     notices: &mut Vec<String>,
 ) -> Workbench {
     let mut workspace = parts.place.tool_files();
-    let mut more = Vec::new();
     for directory in gate.guard().workspace().iter().skip(1) {
         let known = workspace.roots().iter().any(|root| root.path() == directory);
         match workspace.clone().with_root(directory, lariat_host::files::Access::ReadWrite) {
             _ if known => {}
-            Ok(with) => {
-                workspace = with;
-                more.push(directory.clone());
-            }
+            Ok(with) => workspace = with,
             Err(error) => notices.push(format!("additional directory {}: {error}", directory.display())),
         }
     }
-    let commands = match commands {
-        Commands::Confined(sandbox) if !more.is_empty() => Commands::Confined(sandbox.with_writable(more)),
-        commands => commands,
-    };
     let bench = Workbench::new(workspace)
         .with_commands(commands)
         .with_environment(environment.clone())
@@ -352,7 +424,7 @@ fn bench(
 struct GateDeniedReads(Arc<Gate>);
 
 impl DeniedReads for GateDeniedReads {
-    fn starts(&self) -> Vec<std::path::PathBuf> {
+    fn starts(&self) -> Vec<PathBuf> {
         self.0.guard().denied_starts().to_vec()
     }
 
@@ -361,7 +433,7 @@ impl DeniedReads for GateDeniedReads {
     }
 }
 
-/// Adds prompt sections and context notes: environment, skills, memory files, learnings, repository map.
+/// Adds prompt sections and context notes: environment, skills, memory files, repository map.
 fn add_context(
     builder: AgentBuilder,
     parts: &SessionParts<'_>,
@@ -382,14 +454,26 @@ fn add_context(
     if let Some(files) = memory(parts).map(Arc::new) {
         builder = builder.sections(Arc::clone(&files)).context_source(files);
     }
-    if let Some(learnings) = parts.learnings.clone() {
-        builder = builder.sections(LearningsSection(learnings));
-    }
     let tokens = place.settings.context.map;
     if tokens > 0 {
         builder = builder.sections(MapSection::new(bench, tokens).with_access_check(gate.read_check()));
     }
     builder
+}
+
+/// The memory of the project, unless the settings or the user disable it. A file that cannot be read disables it too.
+fn project_memory(parts: &SessionParts<'_>, notices: &mut Vec<String>) -> Option<ProjectMemory> {
+    if !parts.place.settings.memory.enabled {
+        return None;
+    }
+    let memory = ProjectMemory::new(parts.folders.memory(parts.place.opened.territory.root()));
+    match memory.load() {
+        Ok(content) => (!content.off).then_some(memory),
+        Err(error) => {
+            notices.push(format!("memory is off: {error}"));
+            None
+        }
+    }
 }
 
 /// The memory files, unless the settings disable them.

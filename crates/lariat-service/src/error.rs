@@ -49,6 +49,9 @@ pub enum ServiceError {
     /// No session has this id or prefix.
     #[error("session `{0}` not found")]
     UnknownSession(String),
+    /// The id of a new session belongs to another one.
+    #[error("session `{0}` already exists")]
+    SessionExists(String),
     /// Several session ids start with this prefix.
     #[error("ambiguous session prefix `{prefix}`: {}", .ids.join(", "))]
     AmbiguousSession {

@@ -5,10 +5,13 @@
 //! - [`loaded_project`]: a directory with its settings. [`models`]: resolves a model's name.
 //! - [`service`]: the sessions of this machine. [`session`]: a session that runs in this process.
 //! - [`ProjectAgents`]: builds the agents of the sessions that a host runs, from the directory of each.
+//! - [`project_memory`]: what Lariat remembers about a project. [`past_sessions`]: searches earlier sessions.
 //! - [`sandbox_probe`]: finds a working sandbox. [`otlp`]: sends spans and metrics to a collector.
 
 #[cfg(feature = "service")]
 mod assembly;
+#[cfg(feature = "service")]
+mod callbacks;
 pub mod config;
 #[cfg(feature = "service")]
 mod error;
@@ -23,11 +26,17 @@ pub mod loaded_project;
 #[cfg(all(feature = "local", target_os = "linux"))]
 pub mod local;
 #[cfg(feature = "service")]
+mod memory_context;
+#[cfg(feature = "service")]
 pub mod models;
 #[cfg(feature = "otlp")]
 pub mod otlp;
 #[cfg(feature = "service")]
+pub mod past_sessions;
+#[cfg(feature = "service")]
 mod private;
+#[cfg(feature = "service")]
+pub mod project_memory;
 #[cfg(feature = "service")]
 pub mod sandbox_probe;
 #[cfg(feature = "service")]
@@ -41,14 +50,20 @@ mod session_changes;
 #[cfg(feature = "service")]
 mod session_management;
 #[cfg(feature = "service")]
+mod task_guidance;
+#[cfg(feature = "service")]
 mod temporary;
 #[cfg(feature = "service")]
 mod tools;
 #[cfg(feature = "service")]
 mod traces;
 #[cfg(feature = "service")]
+mod transcript;
+#[cfg(feature = "service")]
 mod user_directories;
 
+#[cfg(feature = "service")]
+pub use callbacks::HookCallbacks;
 #[cfg(feature = "service")]
 pub use error::ServiceError;
 #[cfg(feature = "service")]

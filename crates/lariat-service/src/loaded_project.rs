@@ -35,6 +35,8 @@ pub struct LoadOptions {
     pub allow: Vec<String>,
     /// Deny rules for this run.
     pub deny: Vec<String>,
+    /// Directories that belong to the workspace in this run, besides the working directory.
+    pub directories: Vec<PathBuf>,
     /// Settings in Claude Code's format for this run, each as origin and text.
     pub settings: Vec<(String, String)>,
     /// The tools to offer, by our names or Claude Code's; all if `None`.
@@ -103,7 +105,7 @@ impl LoadedProject {
         }
         let mut opened = opening.load()?;
         opened.places = opened.places.with_readable(skill_folders(&folders.home));
-        for layer in flag_rules(visit) {
+        for layer in flag_rules(visit).into_iter().chain(flag_directories(visit, &workspace)?) {
             opened.take_layer(layer);
         }
         let sources = SettingSources::merge(layers(visit, &opened));
@@ -158,14 +160,19 @@ impl LoadedProject {
         let environment = named.fold(inherited.clone(), |environment, value| {
             environment.with(&value.name, value.value.as_str().unwrap_or_default())
         });
+        environment
+            .with_untrusted_directories(self.more_directories().into_iter().chain([self.path().to_owned()]))
+            .with_git_setting("safe.bareRepository", "explicit")
+    }
+
+    /// The directories that belong to the workspace besides its own, as settings and flags name them.
+    pub(crate) fn more_directories(&self) -> Vec<PathBuf> {
         let more = self.opened.settings().additional_directories;
-        let written = more.into_iter().map(|directory| match directory.strip_prefix("~") {
+        let absolute = |directory: PathBuf| match directory.strip_prefix("~") {
             Ok(beneath) => self.opened.places.home.join(beneath),
             Err(_) => self.path().join(directory),
-        });
-        environment
-            .with_untrusted_directories(written.chain([self.path().to_owned()]))
-            .with_git_setting("safe.bareRepository", "explicit")
+        };
+        more.into_iter().map(absolute).collect()
     }
 
     /// The path of the directory.
@@ -195,6 +202,19 @@ fn flag_rules(visit: &LoadOptions) -> Vec<Layer> {
     let allow = layer(Effect::Allow, "--allow (--allowedTools)", &visit.allow);
     let deny = layer(Effect::Deny, "--deny (--disallowedTools, --disallowed-tools)", &visit.deny);
     allow.into_iter().chain(deny).collect()
+}
+
+/// The directories from flags. Each must exist: a misspelt one would silently not be part of the workspace.
+fn flag_directories(visit: &LoadOptions, workspace: &Workspace) -> Result<Option<Layer>, ServiceError> {
+    let mut layer = Layer::new(Origin::by_name(Level::Flags, "--add-dir"));
+    for directory in &visit.directories {
+        let path = workspace.path().join(directory);
+        let text = path.to_str().filter(|_| !directory.as_os_str().is_empty());
+        let text = text.ok_or_else(|| ServiceError::directory(directory, "it is not a path in UTF-8"))?;
+        Workspace::open(&path).map_err(|error| ServiceError::directory(&path, error))?;
+        layer = layer.with_directory(text);
+    }
+    Ok((!visit.directories.is_empty()).then_some(layer))
 }
 
 /// Adds the line number, for the error message. Parses the file again, because the parsed document is gone.

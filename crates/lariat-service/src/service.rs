@@ -18,7 +18,7 @@ use crate::loaded_project::LoadedProject;
 use crate::models::{Keys, Purpose};
 use crate::private::{self, PriorAccess};
 use crate::session::{Session, SessionOptions};
-use crate::{ServiceError, StoredLearnings, UserDirectories};
+use crate::{ServiceError, UserDirectories};
 
 /// Which session to use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,6 +55,7 @@ pub struct LocalService {
     registry: ProviderRegistry,
     client: ClientConfig,
     launch_helper: Option<LaunchHelper>,
+    is_ephemeral: bool,
     /// Notes for the user about the store.
     notices: Vec<String>,
 }
@@ -102,7 +103,7 @@ impl LocalService {
         keys: Arc<dyn Keys>,
     ) -> Result<Self, ServiceError> {
         let store = SqliteStore::in_memory().await?;
-        Ok(Self::on(folders, Arc::new(store), environment, keys))
+        Ok(Self { is_ephemeral: true, ..Self::on(folders, Arc::new(store), environment, keys) })
     }
 
     fn on(
@@ -113,7 +114,17 @@ impl LocalService {
     ) -> Self {
         let (registry, client) = (ProviderRegistry::default(), ClientConfig::default());
         let notices = Vec::new();
-        Self { folders, environment, keys, store, registry, client, launch_helper: None, notices }
+        Self {
+            folders,
+            environment,
+            keys,
+            store,
+            registry,
+            client,
+            launch_helper: None,
+            is_ephemeral: false,
+            notices,
+        }
     }
 
     /// Sets the proxy and certificates for all connections to other machines.
@@ -234,6 +245,15 @@ impl LocalService {
         self.assemble_by_id(place, session_id, Purpose::Calling, driving).await
     }
 
+    /// The id of a session to create. An id that already has events is another session's.
+    async fn new_id(&self, driving: &SessionOptions) -> Result<SessionId, ServiceError> {
+        let Some(id) = driving.new_id.clone() else { return Ok(new_session_id()) };
+        if self.store.head(&id).await? > 0 {
+            return Err(ServiceError::SessionExists(id.to_string()));
+        }
+        Ok(id)
+    }
+
     async fn assemble(
         &self,
         place: &LoadedProject,
@@ -242,11 +262,11 @@ impl LocalService {
         driving: SessionOptions,
     ) -> Result<Session, ServiceError> {
         let session_id = match which {
-            SessionSelector::New => new_session_id(),
+            SessionSelector::New => self.new_id(&driving).await?,
             SessionSelector::Resume(id) => self.find(id).await?.session_id,
             SessionSelector::Continue => self.newest(place.path()).await?.session_id,
             SessionSelector::Fork(id) => {
-                let (from, to) = (self.find(id).await?, new_session_id());
+                let (from, to) = (self.find(id).await?, self.new_id(&driving).await?);
                 self.store.fork(&from.session_id, from.events, &to).await?;
                 to
             }
@@ -268,7 +288,7 @@ impl LocalService {
             keys: &*self.keys,
             environment: self.environment.clone(),
             store,
-            learnings: Some(StoredLearnings(Arc::clone(&self.store))),
+            archive: self.archive(),
             registry: self.registry.clone(),
             client: self.client.clone(),
             supervisor: self
@@ -277,6 +297,7 @@ impl LocalService {
                 .map_or_else(Supervisor::new, Supervisor::with_launch_helper),
             session_id,
             purpose,
+            is_ephemeral: self.is_ephemeral,
             driving,
         })
         .await?;

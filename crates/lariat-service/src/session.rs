@@ -1,5 +1,6 @@
 //! A session that runs in this process, as front ends use it. They never access the agent itself.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use lariat_core::content::Content;
@@ -15,9 +16,9 @@ use lariat_runtime::{Agent, AgentOutput, CompactionReport, Gate, Plan, PlanDecis
 use lariat_tools::UserPrompter;
 use serde_json::Value;
 
-use crate::ServiceError;
 use crate::local::GitNotes;
 use crate::traces::Traces;
+use crate::{HookCallbacks, ServiceError};
 
 /// Options of a session, besides the settings.
 #[derive(Clone, Default)]
@@ -31,6 +32,12 @@ pub struct SessionOptions {
     pub system_prompt: Option<String>,
     /// A git query that was started in advance ([`LoadedProject::ask_git`](crate::LoadedProject::ask_git)). For one session.
     pub git: Option<Arc<GitNotes>>,
+    /// Hooks that are functions of the program that controls the session.
+    pub callbacks: Option<HookCallbacks>,
+    /// The id of a session that this creates, new or forked; a fresh one if `None`.
+    pub new_id: Option<SessionId>,
+    /// The directory of Claude Code, for transcripts; `~/.claude` if `None`.
+    pub claude_directory: Option<PathBuf>,
 }
 
 /// A session that runs in this process.

@@ -68,11 +68,12 @@ impl UserDirectories {
 
     /// The checkpoints of a workspace. The name contains the workspace's path, so that users can recognize it.
     pub fn undo(&self, workspace: &Path) -> PathBuf {
-        let path = workspace.display().to_string();
-        let name: String =
-            path.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
-        let tail: String = name.chars().rev().take(60).collect::<Vec<_>>().into_iter().rev().collect();
-        self.state.join("undo").join(format!("{tail}-{:016x}", fnv(path.as_bytes())))
+        self.state.join("undo").join(name_of(workspace))
+    }
+
+    /// What Lariat remembers about a project.
+    pub fn memory(&self, project: &Path) -> PathBuf {
+        self.state.join("memory").join(format!("{}.json", name_of(project)))
     }
 
     /// The checkpoints of a session that works in a workspace at the same time as another session.
@@ -83,8 +84,17 @@ impl UserDirectories {
     }
 }
 
+/// A file name for a directory: the end of its path, for users, and a hash.
+fn name_of(directory: &Path) -> String {
+    let path = directory.display().to_string();
+    let name: String =
+        path.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
+    let tail: String = name.chars().rev().take(60).collect::<Vec<_>>().into_iter().rev().collect();
+    format!("{tail}-{:016x}", fnv(path.as_bytes()))
+}
+
 /// FNV-1a hash of a path. On a collision, one of the two workspaces finds the directory in use.
-fn fnv(bytes: &[u8]) -> u64 {
+pub(crate) fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })

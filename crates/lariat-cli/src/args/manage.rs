@@ -1,4 +1,4 @@
-//! Arguments of every command except `run`, `sessions` and `replay`.
+//! Arguments of every command except `run`, `sessions`, `replay` and `memory`.
 
 use std::path::PathBuf;
 

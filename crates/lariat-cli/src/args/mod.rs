@@ -2,11 +2,13 @@
 //!
 //! - `background`: commands for sessions in the background.
 //! - `run`: flags of `lariat run`; `task`: a run, from our flags or, with `compat`, from Claude Code's. `sessions`: `lariat sessions` and
-//!   `lariat replay`. `session_state`: commands that change the state of one session. `manage`: every other command.
+//!   `lariat replay`. `session_state`: commands that change the state of one session. `memory`: `lariat memory`. `manage`: every
+//!   other command.
 
 pub(crate) mod background;
 pub(crate) mod compat;
 pub(crate) mod manage;
+pub(crate) mod memory;
 pub(crate) mod prompt;
 #[cfg(test)]
 pub(crate) mod restricting;
@@ -24,6 +26,7 @@ use manage::{
     AuthArgs, CompleteArgs, CompletionsArgs, ConfigArgs, ContextArgs, DoctorArgs, InitArgs, ManArgs,
     ModelsArgs, PermissionsArgs, TrustArgs, UndoArgs,
 };
+use memory::MemoryArgs;
 use run::RunArgs;
 use session_state::{
     BudgetArgs, CheckpointArgs, CompactArgs, GoalsArgs, LearningsArgs, PinArgs, PlanArgs, RestoreArgs,
@@ -85,6 +88,8 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     /// Show what fills a session's context window.
     Context(ContextArgs),
+    /// Review and change what Lariat remembers about a project.
+    Memory(MemoryArgs),
     /// Undo file changes made by the agent.
     Undo(UndoArgs),
     /// Check your setup and suggest fixes.

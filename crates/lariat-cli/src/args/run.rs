@@ -27,6 +27,9 @@ pub(crate) struct RunArgs {
     /// Start a new session from the history of another.
     #[arg(long, value_name = "SESSION", group = "which")]
     pub(crate) fork: Option<String>,
+    /// Id of the session to create, as a UUID [default: a new one].
+    #[arg(long, value_name = "UUID")]
+    pub(crate) session_id: Option<String>,
     /// Model, as `provider/model` or a name from `lariat models` [default: from settings].
     #[arg(short, long)]
     pub(crate) model: Option<String>,
@@ -63,6 +66,9 @@ pub(crate) struct RunArgs {
     /// Directory to work in [default: the current directory].
     #[arg(short = 'C', long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
+    /// Let tools and commands work in this directory too (repeatable).
+    #[arg(long, value_name = "DIR")]
+    pub(crate) add_dir: Vec<PathBuf>,
     /// Attach an image (repeatable).
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Vec<PathBuf>,

@@ -26,6 +26,10 @@ pub(crate) struct Task {
     pub(crate) which: SessionSelector,
     /// Whether to fork the session instead of resuming it.
     pub(crate) forks: bool,
+    /// The id of the session to create.
+    pub(crate) session_id: Option<String>,
+    /// Directories that belong to the workspace besides the working directory.
+    pub(crate) directories: Vec<PathBuf>,
     pub(crate) settings: Map<String, Value>,
     pub(crate) allow: Vec<String>,
     pub(crate) deny: Vec<String>,
@@ -95,6 +99,8 @@ impl From<RunArgs> for Task {
             deny: args.deny,
             trusting: args.trust,
             cwd: args.cwd,
+            session_id: args.session_id,
+            directories: args.add_dir,
             ephemeral: args.ephemeral,
             detached: args.detach,
             verbose: args.verbose,

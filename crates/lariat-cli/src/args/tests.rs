@@ -23,6 +23,8 @@ const OTHERS: &[&str] = &[
     "--network",
     "--approve-plan",
     "--cwd",
+    "--add-dir",
+    "--session-id",
     "--image",
     "--ephemeral",
     "--include-partial-messages",

@@ -16,6 +16,7 @@ mod doctor;
 mod goals;
 mod init;
 mod learnings;
+mod memory;
 mod models;
 mod permissions;
 mod pin;
@@ -101,6 +102,7 @@ pub(crate) fn start() -> ExitCode {
             Command::Auth(args) => auth::auth(&env, args),
             Command::Config(args) => config::config(&env, args),
             Command::Context(args) => block_on(context::context(&env, args)),
+            Command::Memory(args) => block_on(memory::memory(&env, args)),
             Command::Undo(args) => block_on(undo::undo(&env, &args)),
             Command::Doctor(args) => block_on(doctor::doctor(&env, &args)),
             Command::Init(args) => init::init(&env, &args),

@@ -26,6 +26,8 @@ const MAIN_ARGUMENTS: &[(&str, &str)] = &[
     ("fetch", "url"),
     ("ask_user", "question"),
     ("recall", "id"),
+    ("learn", "text"),
+    ("past_sessions", "query"),
 ];
 
 /// Columns reserved for an error when the line is full.

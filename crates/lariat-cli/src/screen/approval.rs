@@ -301,6 +301,7 @@ pub(crate) fn decision_text(decision: &PermissionDecision) -> &'static str {
             Some(SandboxOpening::Outside) => "allowed once, outside the sandbox",
             Some(_) => "allowed once, with network access",
         },
+        PermissionDecision::AllowChanged { .. } => "allowed once, with other arguments",
         _ => "denied",
     }
 }

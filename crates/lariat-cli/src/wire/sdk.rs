@@ -3,7 +3,7 @@
 //! Defines their shape in both directions; `commands::run::host` acts on them. Unknown fields are ignored.
 
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
-use lariat_guard::hooks::{claude_input, claude_name};
+use lariat_guard::hooks::{HandlerResult, claude_input, claude_name, own_input};
 use lariat_runtime::prompt::ContextReport;
 use lariat_service::Prompt;
 use serde_json::{Value, json};
@@ -31,8 +31,9 @@ pub(crate) enum ControlLine {
 /// A request from the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// Starts the session. `unsupported` names the requested features that are not supported.
-    Initialize { unsupported: Vec<&'static str> },
+    /// Starts the session. `hooks` registers functions of the program, `system_prompt` is text that precedes ours, and
+    /// `unsupported` names the requested features that are not supported.
+    Initialize { hooks: Value, system_prompt: String, unsupported: Vec<&'static str> },
     /// Stops the run.
     Interrupt,
     /// Changes the permission mode.
@@ -48,7 +49,7 @@ pub(crate) enum Request {
 }
 
 /// Features of `initialize` that are not supported.
-const UNSUPPORTED: [&str; 4] = ["hooks", "agents", "skills", "sdkMcpServers"];
+const UNSUPPORTED: [&str; 3] = ["agents", "skills", "sdkMcpServers"];
 
 pub(crate) fn read(line: &str) -> ControlLine {
     let value: Value = match serde_json::from_str(line) {
@@ -106,7 +107,19 @@ fn request(request: &Value) -> Request {
                 Some(Value::Object(map)) => !map.is_empty(),
                 Some(_) => true,
             };
-            Request::Initialize { unsupported: UNSUPPORTED.into_iter().filter(is_requested).collect() }
+            let hooks = request.get("hooks").filter(|_| is_requested(&"hooks")).cloned().unwrap_or_default();
+            let prompts =
+                ["systemPrompt", "appendSystemPrompt"].into_iter().filter_map(|name| request.get(name));
+            let texts = prompts.flat_map(|prompt| match prompt {
+                Value::Array(parts) => parts.iter().filter_map(Value::as_str).collect(),
+                other => Vec::from_iter(other.as_str()),
+            });
+            let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
+            Request::Initialize {
+                hooks,
+                system_prompt: texts.join("\n\n"),
+                unsupported: UNSUPPORTED.into_iter().filter(is_requested).collect(),
+            }
         }
         "interrupt" => Request::Interrupt,
         "set_permission_mode" => Request::SetMode(text(request, "mode").to_owned()),
@@ -143,7 +156,7 @@ pub(crate) fn failure(id: &str, error: &str) -> Value {
 }
 
 /// The response to `initialize`.
-pub(crate) fn welcome(model: &str, unsupported: &[&str]) -> Value {
+pub(crate) fn welcome(model: &str) -> Value {
     json!({
         "commands": [],
         "agents": [],
@@ -151,7 +164,7 @@ pub(crate) fn welcome(model: &str, unsupported: &[&str]) -> Value {
         "available_output_styles": ["default"],
         "models": [{ "value": model, "displayName": model, "description": "" }],
         "account": {},
-        "hooks_applied": !unsupported.contains(&"hooks"),
+        "hooks_applied": true,
     })
 }
 
@@ -174,7 +187,36 @@ pub(crate) fn can_use_tool(id: &str, request: &PermissionRequest, input: &Value)
     })
 }
 
-/// Withdraws an approval request.
+/// The call of a function that the program registered as a hook.
+pub(crate) fn hook_callback(id: &str, callback_id: &str, input: &str) -> Value {
+    let input: Value = serde_json::from_str(input).unwrap_or_default();
+    json!({
+        "type": "control_request",
+        "request_id": id,
+        "request": {
+            "subtype": "hook_callback",
+            "callback_id": callback_id,
+            "tool_use_id": input.get("tool_use_id"),
+            "input": input,
+        },
+    })
+}
+
+/// What the answer to a hook callback means: the output of a hook that succeeded, or a failure, which blocks.
+pub(crate) fn hook_result(answer: Result<Value, String>) -> HandlerResult {
+    match answer {
+        Ok(output @ Value::Object(_)) => {
+            HandlerResult::Exited { code: 0, output: output.to_string(), errors: String::new() }
+        }
+        Ok(Value::Null) => HandlerResult::Exited { code: 0, output: String::new(), errors: String::new() },
+        Ok(other) => {
+            HandlerResult::Failed(format!("the program answered with {other}, which is not an object"))
+        }
+        Err(error) => HandlerResult::Failed(error),
+    }
+}
+
+/// Withdraws a request of ours.
 pub(crate) fn cancel(id: &str) -> Value {
     json!({ "type": "control_cancel_request", "request_id": id })
 }
@@ -194,9 +236,8 @@ fn suggestions(request: &PermissionRequest) -> Vec<Value> {
     vec![json!({ "type": "addRules", "rules": rules, "behavior": "allow", "destination": "session" })]
 }
 
-/// The decision in a response, and whether the run should stop. Anything that is not clearly an approval is a denial. The
-/// program may return changed arguments, but only the arguments in the request can run, so an approval of other arguments is
-/// a denial.
+/// The decision in a response, and whether the run should stop. Anything that is not clearly an approval is a denial. If the
+/// program returns changed arguments, the permission check judges them before the tool call runs with them.
 pub(crate) fn decision(
     answer: &Result<Value, String>,
     request: &PermissionRequest,
@@ -211,11 +252,15 @@ pub(crate) fn decision(
         let message = Some(text(answer, "message")).filter(|message| !message.is_empty());
         return (PermissionDecision::Deny { reason: message.map(str::to_owned) }, interrupts);
     }
-    let shown = claude_input(&request.tool_name, input);
-    if answer.get("updatedInput").is_some_and(|updated| !updated.is_null() && *updated != shown) {
-        let reason = "The program approved this tool call only with different arguments, which Lariat cannot substitute. \
-                      Make the tool call again with the intended arguments.";
-        return (PermissionDecision::deny(reason), false);
+    if let Some(returned) = answer.get("updatedInput").filter(|returned| !returned.is_null()) {
+        match own_input(&request.tool_name, input, returned) {
+            Ok(None) => {}
+            Ok(Some(changed)) => return (PermissionDecision::allow_changed(changed), false),
+            Err(why) => {
+                let reason = format!("the program approved arguments that cannot be applied: {why}");
+                return (PermissionDecision::deny(reason), false);
+            }
+        }
     }
     let updates = answer.get("updatedPermissions").and_then(Value::as_array);
     let suggested = suggestions(request);

@@ -1,8 +1,9 @@
 use lariat_core::content::ToolCall;
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
+use lariat_guard::hooks::HandlerResult;
 use serde_json::{Value, json};
 
-use super::{ControlLine, Request, can_use_tool, decision, read};
+use super::{ControlLine, Request, can_use_tool, decision, hook_result, read};
 
 fn request() -> PermissionRequest {
     let call = ToolCall {
@@ -57,7 +58,21 @@ fn parses_requests_by_subtype() {
     };
     let begin =
         json!({ "subtype": "initialize", "hooks": { "PreToolUse": [] }, "agents": {}, "skills": null });
-    assert_eq!(asked(begin), Request::Initialize { unsupported: vec!["hooks"] });
+    let hooks = json!({ "PreToolUse": [] });
+    assert_eq!(
+        asked(begin),
+        Request::Initialize { hooks, system_prompt: String::new(), unsupported: vec![] }
+    );
+    let agents = json!({ "subtype": "initialize", "hooks": {}, "agents": { "a": {} },
+        "systemPrompt": ["One.", ""], "appendSystemPrompt": "Two." });
+    assert_eq!(
+        asked(agents),
+        Request::Initialize {
+            hooks: Value::Null,
+            system_prompt: "One.\n\nTwo.".into(),
+            unsupported: vec!["agents"]
+        }
+    );
     assert_eq!(asked(json!({ "subtype": "interrupt" })), Request::Interrupt);
     assert_eq!(asked(json!({ "subtype": "set_model", "model": null })), Request::SetModel(None));
     assert_eq!(asked(json!({ "subtype": "rewind_files" })), Request::Unknown("rewind_files".to_owned()));
@@ -69,8 +84,11 @@ fn only_clear_approval_lets_a_call_run() {
     assert_eq!(decided(&json!({ "behavior": "allow" })), (Allow, false));
     let same = json!({ "behavior": "allow", "updatedInput": { "command": "cargo test" } });
     assert_eq!(decided(&same), (Allow, false));
-    let other = json!({ "behavior": "allow", "updatedInput": { "command": "rm -rf /" } });
-    assert!(matches!(decided(&other), (Deny { reason: Some(_) }, false)), "other arguments are not approved");
+    let other = json!({ "behavior": "allow", "updatedInput": { "command": "ls", "timeout": 2000 } });
+    let changed = PermissionDecision::allow_changed(json!({ "command": "ls", "timeout_seconds": 2 }));
+    assert_eq!(decided(&other), (changed, false), "with the names of our arguments");
+    let broken = json!({ "behavior": "allow", "updatedInput": { "command": "ls", "timeout": "long" } });
+    assert!(matches!(decided(&broken), (Deny { reason: Some(_) }, false)));
     for unclear in [json!(null), json!({}), json!({ "behavior": "maybe" }), json!("allow")] {
         assert!(matches!(decided(&unclear), (Deny { .. }, false)), "{unclear}");
     }
@@ -78,6 +96,13 @@ fn only_clear_approval_lets_a_call_run() {
     assert_eq!(decided(&no), (PermissionDecision::deny("not now"), true));
     let failed = decision(&Err("no callback".to_owned()), &request(), &json!({}));
     assert_eq!(failed, (PermissionDecision::deny("no callback"), false));
+}
+
+#[test]
+fn hook_callback_that_does_not_answer_with_an_object_fails() {
+    let exited = |answer| matches!(hook_result(answer), HandlerResult::Exited { code: 0, .. });
+    assert!(exited(Ok(json!({ "continue": true }))) && exited(Ok(Value::Null)));
+    assert!(!exited(Ok(json!("yes"))) && !exited(Err("no such callback".to_owned())));
 }
 
 #[test]

@@ -12,6 +12,7 @@
 mod background;
 mod background_kills;
 mod capabilities;
+mod controlling;
 mod credentials;
 #[cfg(all(feature = "keyring", target_os = "linux"))]
 mod desktop;
@@ -23,6 +24,7 @@ mod help;
 mod keyring;
 mod kit;
 mod management_commands;
+mod memory;
 mod regression;
 mod repair;
 mod run;

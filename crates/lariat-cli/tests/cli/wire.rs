@@ -86,13 +86,13 @@ async fn claude_code_flags_start_the_same_run() {
 }
 
 /// A program that controls a session.
-struct ControllingProgram {
+pub(crate) struct ControllingProgram {
     child: Child,
     lines: std::io::Lines<BufReader<ChildStdout>>,
 }
 
 impl ControllingProgram {
-    fn start(fixture: &Fixture, more: &[&str]) -> Self {
+    pub(crate) fn start(fixture: &Fixture, more: &[&str]) -> Self {
         let mut args = vec!["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"];
         args.extend(more);
         let mut child = fixture.command(&args).stdin(Stdio::piped()).spawn().unwrap();
@@ -100,22 +100,22 @@ impl ControllingProgram {
         Self { child, lines }
     }
 
-    fn send(&mut self, line: Value) {
+    pub(crate) fn send(&mut self, line: Value) {
         feed(&mut self.child, &[line]);
     }
 
-    fn say(&mut self, words: &str) {
+    pub(crate) fn say(&mut self, words: &str) {
         self.send(json!({ "type": "user", "message": { "role": "user", "content": words } }));
     }
 
-    fn ask(&mut self, id: &str, request: Value) -> Value {
+    pub(crate) fn ask(&mut self, id: &str, request: Value) -> Value {
         self.send(json!({ "type": "control_request", "request_id": id, "request": request }));
         let (_, answer) = self.until("control_response");
         answer["response"].clone()
     }
 
     /// Reads up to a line of this type.
-    fn until(&mut self, kind: &str) -> (Vec<Value>, Value) {
+    pub(crate) fn until(&mut self, kind: &str) -> (Vec<Value>, Value) {
         let mut before = Vec::new();
         loop {
             let line =
@@ -130,7 +130,7 @@ impl ControllingProgram {
 
     /// Closes the input and waits for the end.
     #[track_caller]
-    fn end(mut self, code: i32) -> (Vec<String>, String) {
+    pub(crate) fn end(mut self, code: i32) -> (Vec<String>, String) {
         drop(self.child.stdin.take());
         let rest = self.lines.map(Result::unwrap).collect();
         let ran = wait(self.child).expect(code);

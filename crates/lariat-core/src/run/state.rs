@@ -328,6 +328,7 @@ impl LoopState {
         call.phase = match decision {
             PermissionDecision::Deny { reason } => CallPhase::Refused(reason.clone()),
             PermissionDecision::Withdrawn => CallPhase::Refused(None),
+            PermissionDecision::AllowChanged { args, .. } => CallPhase::Granted(Some(Arc::clone(args))),
             _ => CallPhase::Granted(args),
         };
     }

@@ -52,6 +52,8 @@ pub enum Invocation {
         /// Environment variables that headers may use.
         variables: Vec<String>,
     },
+    /// A function of the program that controls the session, by its id. No settings file can name one.
+    Callback(String),
 }
 
 /// What a failure or a timeout of a handler does.
@@ -115,6 +117,40 @@ impl HookConfig {
             }
         }
         problems
+    }
+
+    /// Adds functions of the program that controls the session: `Event → [{matcher, hookCallbackIds, timeout}]`. Returns
+    /// what cannot be used.
+    pub fn add_callbacks(&mut self, origin: &str, hooks: &Value) -> Vec<HookProblem> {
+        let mut problems = Vec::new();
+        let mut problem = |problem: String| problems.push(HookProblem { origin: origin.to_owned(), problem });
+        let Value::Object(events) = hooks else {
+            if !hooks.is_null() {
+                problem("`hooks` is not an object".to_owned());
+            }
+            return problems;
+        };
+        for (name, groups) in events {
+            let event = HookEvent::ALL.into_iter().find(|event| event.name() == name);
+            let (Some(event), Some(groups)) = (event, groups.as_array()) else {
+                problem(format!("`{name}` is not a known event with a list of matchers"));
+                continue;
+            };
+            for group in groups {
+                match callbacks(event, group, origin) {
+                    Ok((matcher, handlers)) => self
+                        .entries
+                        .extend(handlers.into_iter().map(|handler| (event, matcher.clone(), handler))),
+                    Err(why) => problem(format!("invalid callback of `{name}`: {why}")),
+                }
+            }
+        }
+        problems
+    }
+
+    /// Adds the hooks of another configuration, after the ones here.
+    pub fn extend(&mut self, more: Self) {
+        self.entries.extend(more.entries);
     }
 
     /// Returns the handlers that match an event about something with these names, without duplicates. Each comes with its
@@ -213,6 +249,40 @@ impl Handler {
             scripts: Scripts::default(),
         })
     }
+}
+
+/// Reads one group of callbacks.
+fn callbacks(event: HookEvent, group: &Value, origin: &str) -> Result<(Matcher, Vec<Handler>), String> {
+    let matcher = match group.get("matcher") {
+        None | Some(Value::Null) => Matcher::parse("")?,
+        Some(Value::String(matcher)) => Matcher::parse(matcher)?,
+        Some(other) => return Err(format!("the matcher {other} is not a string")),
+    };
+    let ids = group.get("hookCallbackIds").and_then(Value::as_array).ok_or("`hookCallbackIds` is missing")?;
+    let timeout = match group.get("timeout") {
+        None | Some(Value::Null) => default_timeout(event),
+        Some(seconds) => seconds
+            .as_f64()
+            .filter(|seconds| *seconds > 0.0)
+            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+            .ok_or_else(|| format!("the timeout {seconds} is not a number of seconds"))?,
+    };
+    let handler = |id: &Value| {
+        let id = id.as_str().ok_or_else(|| format!("the id {id} is not a string"))?;
+        Ok(Handler {
+            way: Invocation::Callback(id.to_owned()),
+            condition: None,
+            timeout,
+            on_failure: OnFailure::Block,
+            background: false,
+            once: false,
+            status: None,
+            origin: origin.to_owned(),
+            scripts: Scripts::default(),
+        })
+    };
+    let handlers: Result<Vec<Handler>, String> = ids.iter().map(handler).collect();
+    Ok((matcher, handlers?))
 }
 
 fn default_timeout(event: HookEvent) -> Duration {

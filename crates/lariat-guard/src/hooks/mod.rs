@@ -15,6 +15,7 @@ mod matcher;
 mod run;
 pub(crate) mod scripts;
 mod subject;
+mod wire_arguments;
 
 pub use answer::{Answer, HookDecision, Outcome};
 pub use config::{Handler, HookConfig, HookProblem, Invocation, OnFailure};
@@ -22,7 +23,8 @@ pub use hook_input::HookInput;
 pub use matcher::Matcher;
 pub use run::{EventHandlers, HandlerResult, HookRunner, OnceHandlers};
 pub use scripts::{Pin, Scripts};
-pub use subject::{Subject, claude_input, claude_name};
+pub use subject::{Subject, claude_name};
+pub use wire_arguments::{claude_input, own_input};
 
 use serde::{Deserialize, Serialize};
 

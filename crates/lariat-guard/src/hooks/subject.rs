@@ -13,6 +13,8 @@ use crate::analyzed_call::AnalyzedCall;
 use crate::part::PartKind;
 use crate::tool_name::claude_names;
 
+use super::wire_arguments::{own_arguments, wire_arguments};
+
 /// Maximum files of a tool call that handlers can receive one by one.
 const MAX_FILES: usize = 64;
 
@@ -84,25 +86,12 @@ impl<'a> Subject<'a> {
                 self.tool
             ));
         };
-        let Value::Object(wanted) = wanted else { return Ok(None) };
-        let own = |(field, value): (&String, &Value)| {
-            let ours = FIELDS.iter().find(|row| row.0 == self.tool && row.2 == field).map(|row| row.1);
-            // An unchanged field keeps the model's own value, for example a relative path.
-            let same = given.get(field) == Some(value);
-            let ours = ours.unwrap_or(field);
-            let value = if same { self.arguments.get(ours).unwrap_or(value) } else { value };
-            (ours.to_owned(), value.clone())
-        };
-        Ok(Some(Value::Object(wanted.iter().map(own).collect::<Map<_, _>>())))
+        own_arguments(self.tool, self.arguments, given, wanted).map(Some)
     }
 
     fn input(&self, name: &str, file: Option<&String>) -> Value {
         let Value::Object(arguments) = self.arguments else { return self.arguments.clone() };
-        let theirs = |(field, value): (&String, &Value)| {
-            let theirs = FIELDS.iter().find(|row| row.0 == self.tool && row.1 == field).map(|row| row.2);
-            (theirs.unwrap_or(field).to_owned(), value.clone())
-        };
-        let mut input: Map<String, Value> = arguments.iter().map(theirs).collect();
+        let mut input: Map<String, Value> = wire_arguments(self.tool, arguments);
         let mut add = |field: &str, value: Value| {
             input.entry(field).or_insert(value);
         };
@@ -152,31 +141,18 @@ impl<'a> Subject<'a> {
     }
 }
 
+/// Tools whose arguments do not have the form of Claude Code's tool. A hook receives their calls once for each file; where a
+/// call is shown once, a program that expects `Edit` would not find `file_path`.
+const OWN_NAME: &[&str] = &["apply_patch"];
+
 /// Returns the name by which programs made for Claude Code know a tool, or its own name.
 pub fn claude_name(tool: &str) -> &str {
+    if OWN_NAME.contains(&tool) {
+        return tool;
+    }
     let (names, is_known) = claude_names(tool, ToolEffects::NONE);
     names.first().copied().filter(|_| is_known).unwrap_or(tool)
 }
-
-/// Returns the arguments of a tool call with the field names that those programs know.
-pub fn claude_input(tool: &str, arguments: &Value) -> Value {
-    let Value::Object(fields) = arguments else { return arguments.clone() };
-    let theirs = |field: &str| FIELDS.iter().find(|row| row.0 == tool && row.1 == field).map(|row| row.2);
-    let renamed =
-        |(field, value): (&String, &Value)| (theirs(field).unwrap_or(field).to_owned(), value.clone());
-    Value::Object(fields.iter().map(renamed).collect())
-}
-
-/// Fields with another name in Claude Code: tool, Lariat's name, Claude Code's name.
-const FIELDS: &[(&str, &str, &str)] = &[
-    ("read_file", "path", "file_path"),
-    ("write_file", "path", "file_path"),
-    ("edit_file", "path", "file_path"),
-    ("multi_edit", "path", "file_path"),
-    ("bash_input", "text", "command"),
-    ("bash_output", "id", "bash_id"),
-    ("bash_stop", "id", "shell_id"),
-];
 
 /// Returns the names of a tool. If it corresponds to a tool of Claude Code, that name comes first.
 fn names(tool: &str, effects: ToolEffects) -> Vec<&str> {

@@ -82,6 +82,11 @@ impl FileMemory {
         }
     }
 
+    /// Returns the paths of the files that were read or written.
+    pub fn paths(&self) -> Vec<String> {
+        self.lock().paths.keys().cloned().collect()
+    }
+
     /// Compares the current state of a file with the state that was read.
     pub fn read_state(&self, path: &str, stamp: &Stamp) -> ReadState {
         let state = self.lock();

@@ -24,19 +24,18 @@ impl Sandbox {
                 SandboxOpening::Outside => return None,
                 SandboxOpening::Network => policy.network = Network::On,
                 SandboxOpening::Write(path) if Path::new(path).exists() => policy.writable.push(path.into()),
-                SandboxOpening::Git => open_repository(&mut policy, workspace),
+                SandboxOpening::Git => {
+                    let more = self.policy().writable.iter().map(PathBuf::as_path);
+                    for directory in std::iter::once(workspace).chain(more.filter(|more| *more != workspace))
+                    {
+                        open_repository(&mut policy, directory);
+                    }
+                }
                 // A missing path cannot be opened, and an unknown opening changes nothing.
                 _ => {}
             }
         }
         Some(Self { policy: Arc::new(policy), backend: self.backend.clone() })
-    }
-
-    /// Returns the sandbox with more writable paths.
-    pub fn with_writable(&self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
-        let mut policy = self.policy().clone();
-        policy.writable.extend(paths);
-        Self { policy: Arc::new(policy), backend: self.backend.clone() }
     }
 
     /// Returns the sandbox with more hidden paths.

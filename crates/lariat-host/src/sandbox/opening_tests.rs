@@ -45,6 +45,21 @@ fn git_opening_keeps_files_protected_that_git_obeys() {
 }
 
 #[test]
+fn git_opening_covers_the_repositories_of_all_workspaces() {
+    let folder = TempDirectory::new("two");
+    let (first, second) = (folder.repository("first/.git"), folder.repository("second/.git"));
+    let policy =
+        Policy::workspace(&folder.0.join("first"), None).with_workspace(&folder.0.join("second"), None);
+    assert!(policy.protected.contains(&second), "protected without the opening");
+    let sandbox = Sandbox::new(policy, Backend::Landlock);
+    let opened = sandbox.with_openings(&[SandboxOpening::Git], &folder.0.join("first")).unwrap();
+    for git in [first, second] {
+        assert!(opened.policy().writable.contains(&git), "{git:?}");
+        assert!(opened.policy().protected.contains(&git.join("hooks")), "{git:?}");
+    }
+}
+
+#[test]
 fn git_file_to_an_unrelated_repository_opens_nothing() {
     let folder = TempDirectory::new("planted");
     let other = folder.repository("other");

@@ -58,6 +58,10 @@ pub enum LocalSockets {
     Allowed,
 }
 
+fn below(home: Option<&Path>, names: &[&str]) -> Vec<PathBuf> {
+    home.map(|home| names.iter().map(|name| home.join(name)).collect()).unwrap_or_default()
+}
+
 /// A host that a command may connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
@@ -91,19 +95,9 @@ impl Policy {
     /// The default for a workspace: writable except for paths that control agents; keys below `home` are hidden; the
     /// network is disabled.
     pub fn workspace(workspace: &Path, home: Option<&Path>) -> Self {
-        let below = |home: Option<&Path>, names: &[&str]| -> Vec<PathBuf> {
-            home.map(|home| names.iter().map(|name| home.join(name)).collect()).unwrap_or_default()
-        };
-        let mut protected: Vec<PathBuf> = WORKSPACE.iter().map(|name| workspace.join(name)).collect();
-        // If the home directory is inside the workspace, also protect startup files and keys that do not exist yet.
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let held = home.filter(|home| real(home).starts_with(real(workspace)));
-        protected.extend(below(held, STARTUP));
-        protected.extend(below(held, HOME_PROGRAMS));
-        protected.extend(below(held, HIDDEN));
         Self {
-            writable: vec![workspace.to_owned()],
-            protected,
+            writable: Vec::new(),
+            protected: Vec::new(),
             hidden: below(home, HIDDEN),
             readable: None,
             network: Network::Off,
@@ -113,6 +107,21 @@ impl Policy {
             memory_of_all: None,
             processes: Some(4096),
         }
+        .with_workspace(workspace, home)
+    }
+
+    /// Adds a directory that is like the workspace: writable except for paths that control agents.
+    #[must_use]
+    pub fn with_workspace(mut self, workspace: &Path, home: Option<&Path>) -> Self {
+        self.writable.push(workspace.to_owned());
+        self.protected.extend(WORKSPACE.iter().map(|name| workspace.join(name)));
+        // If the home directory is inside the workspace, also protect startup files and keys that do not exist yet.
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let held = home.filter(|home| real(home).starts_with(real(workspace)));
+        for names in [STARTUP, HOME_PROGRAMS, HIDDEN] {
+            self.protected.extend(below(held, names));
+        }
+        self
     }
 
     /// For one tenant of many: a command sees only its workspace, the system's programs and libraries, and what

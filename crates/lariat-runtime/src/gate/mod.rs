@@ -124,6 +124,13 @@ impl Gate {
         self
     }
 
+    /// Sets the file that hooks receive as `transcript_path`. Call it after [`with_hooks`](Self::with_hooks).
+    #[must_use]
+    pub fn with_transcript(mut self, path: impl Into<String>) -> Self {
+        self.hooks.transcript = path.into();
+        self
+    }
+
     /// Stores rules of "allow always" decisions in this book, and applies those it already contains.
     ///
     /// # Errors

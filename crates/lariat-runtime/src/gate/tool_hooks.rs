@@ -25,6 +25,8 @@ const MAX_ENTRIES: usize = 256;
 pub(super) struct ToolHooks {
     configured: Option<(HookConfig, Arc<dyn HookRunner>)>,
     cwd: String,
+    /// The file with the transcript; empty if there is none.
+    pub(super) transcript: String,
     notes: Mutex<BTreeMap<ToolCallId, Vec<String>>>,
     /// Why hooks of tool calls want loops to end, until the driver asks.
     stops: Mutex<BTreeMap<LoopId, String>>,
@@ -158,6 +160,7 @@ impl ToolHooks {
     pub(super) fn input_for(&self, event: HookEvent, session_id: &SessionId, mode: Mode) -> HookInput {
         let mut input = HookInput::new(event, session_id.to_string(), self.cwd.clone());
         mode.claude_name().clone_into(&mut input.permission_mode);
+        input.transcript_path.clone_from(&self.transcript);
         input
     }
 

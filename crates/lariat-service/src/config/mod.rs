@@ -18,9 +18,10 @@ pub use kind::{Key, Kind};
 pub use resolve::{SettingSources, SettingValue, SettingsLayer, Warning, explain};
 pub use schema::schema;
 pub use settings::{
-    AllowedHost, AuthSettings, BudgetSettings, ColorChoice, ContextSettings, InstructionFiles, KeyStorage,
-    LimitSettings, MemoryLimit, NetworkSettings, ProviderApi, ProviderSettings, RetrySettings,
-    SandboxSettings, Settings, StoreSettings, TelemetrySettings, TraceSettings, UiSettings, UndoSettings,
+    AllowedHost, AuthSettings, BudgetSettings, ClaudeSettings, ColorChoice, ContextSettings,
+    InstructionFiles, KeyStorage, LimitSettings, MemoryLimit, NetworkSettings, ProviderApi, ProviderSettings,
+    RetrySettings, SandboxSettings, Settings, StoreSettings, TelemetrySettings, TraceSettings, UiSettings,
+    UndoSettings,
 };
 
 #[cfg(test)]

@@ -40,6 +40,8 @@ pub struct Settings {
     pub budget: BudgetSettings,
     /// The context window and its compaction.
     pub context: ContextSettings,
+    /// What Lariat remembers about projects.
+    pub memory: MemorySettings,
     /// Checkpoints of file changes.
     pub undo: UndoSettings,
     /// Which instruction files of a project the model receives.
@@ -54,6 +56,8 @@ pub struct Settings {
     pub store: StoreSettings,
     /// The trace file.
     pub trace: TraceSettings,
+    /// Files that programs made for Claude Code read.
+    pub claude: ClaudeSettings,
     /// Traces and metrics for a collector.
     pub telemetry: TelemetrySettings,
     /// The display in the terminal.
@@ -198,11 +202,38 @@ pub struct ContextSettings {
     pub emergency_at: u8,
     /// Tokens for a source outline in the first prompt; 0 for none.
     pub map: u64,
+    /// Whether the model is advised how to approach a large task or a small context window.
+    pub guidance: bool,
 }
 
 impl Default for ContextSettings {
     fn default() -> Self {
-        Self { enabled: true, window: None, warn_at: 80, compact_at: 90, emergency_at: 98, map: 0 }
+        Self {
+            enabled: true,
+            window: None,
+            warn_at: 80,
+            compact_at: 90,
+            emergency_at: 98,
+            map: 0,
+            guidance: true,
+        }
+    }
+}
+
+/// The table `memory`.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct MemorySettings {
+    /// Whether sessions use the memory of the project: its prompt section, `learn` and `past_sessions`.
+    pub enabled: bool,
+    /// Tokens for remembered entries in the first prompt; 0 for none.
+    pub tokens: u64,
+}
+
+impl Default for MemorySettings {
+    fn default() -> Self {
+        Self { enabled: true, tokens: 1_000 }
     }
 }
 
@@ -327,6 +358,15 @@ pub struct StoreSettings {
 pub struct TraceSettings {
     /// The file that receives every event as a JSON line.
     pub file: Option<PathBuf>,
+}
+
+/// The table `claude`.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct ClaudeSettings {
+    /// Whether sessions are also written to Claude Code's session files.
+    pub transcripts: bool,
 }
 
 /// The table `telemetry`.

@@ -35,6 +35,8 @@ const MAX_LINKED_SKILLS: usize = 32;
 const SKILLS_TOKENS: u64 = 6_000;
 /// The name of the map section.
 const MAP: &str = "map";
+/// Maximum characters of a prompt that choose what the map shows.
+const TASK_CHARS: usize = 8_000;
 /// Maximum lines of git's status in a note.
 const STATUS_LINES: usize = 30;
 /// Maximum age of a status that is reused.
@@ -87,7 +89,7 @@ pub fn skills_section(skills: &SkillSet) -> Section {
         .with_max_tokens(SKILLS_TOKENS)
 }
 
-/// An outline of the workspace's source as a section of the system prompt.
+/// An outline of the workspace's source as a section of the system prompt: the files that fit the first prompt best.
 pub struct MapSection {
     bench: Workbench,
     tokens: u64,
@@ -127,7 +129,12 @@ impl SectionSource for MapSection {
             let (session, run) = ("".into(), "".into());
             let mut context = ToolContext::new("".into(), "repo_map", session, run, CancellationToken::new());
             context.files = self.files.clone();
-            let Ok(drawn) = map.execute(json!({ "tokens": self.tokens }), context).await else {
+            let mut arguments = json!({ "tokens": self.tokens.clamp(100, 20_000) });
+            let task: String = query.prompt.chars().take(TASK_CHARS).collect();
+            if let Some(arguments) = arguments.as_object_mut().filter(|_| !task.trim().is_empty()) {
+                arguments.insert("task".to_owned(), task.into());
+            }
+            let Ok(drawn) = map.execute(arguments, context).await else {
                 return Vec::new();
             };
             if drawn.details.get("files").and_then(serde_json::Value::as_u64) == Some(0) {

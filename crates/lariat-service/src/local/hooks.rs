@@ -150,6 +150,10 @@ impl HookRunner for HookPrograms {
             }
             #[cfg(feature = "models")]
             Invocation::Post { .. } => return Box::pin(self.http_hooks.send(handler, input, KEPT)),
+            Invocation::Callback(_) => {
+                let why = "no program that controls the session runs callbacks";
+                return Box::pin(async move { HandlerResult::Failed(why.to_owned()) });
+            }
             #[cfg(not(feature = "models"))]
             Invocation::Post { .. } => {
                 let why = "HTTP hooks need the feature `models` of lariat";

@@ -131,9 +131,20 @@ impl LoadedWorkspace {
 
     /// The permission gate of a session here. `runner` runs its hooks; `environment` is that of its commands.
     pub fn gate(&self, runner: Arc<dyn HookRunner>, environment: &Environment) -> Gate {
+        self.gate_with(HookConfig::default(), runner, environment)
+    }
+
+    /// Like [`gate`](Self::gate), with hooks that no settings file configures.
+    pub(crate) fn gate_with(
+        &self,
+        more: HookConfig,
+        runner: Arc<dyn HookRunner>,
+        environment: &Environment,
+    ) -> Gate {
         let resolver = Arc::new(RealPrograms(environment.clone()));
-        Gate::new(self.layers.clone(), self.trust, self.places.clone(), resolver)
-            .with_hooks(self.hooks.clone(), runner)
+        let mut hooks = self.hooks.clone();
+        hooks.extend(more);
+        Gate::new(self.layers.clone(), self.trust, self.places.clone(), resolver).with_hooks(hooks, runner)
     }
 
     /// Records that the user trusts the workspace with exactly this configuration. Takes effect when it is opened again.
@@ -242,7 +253,7 @@ impl LoadedWorkspace {
             let command = match &handler.way {
                 Invocation::Shell(command) => command.clone(),
                 Invocation::Program(program, arguments) => format!("{program} {}", arguments.join(" ")),
-                Invocation::Post { .. } => continue,
+                Invocation::Post { .. } | Invocation::Callback(_) => continue,
             };
             match Scripts::of(&command, &self.places.project, &self.places.home, look) {
                 Ok(pins) => handler.scripts.pins = pins,

@@ -43,4 +43,6 @@ pub(crate) use settings_files::read_user_file;
 pub use spending::SpendingFiles;
 pub use trace_file::TraceFile;
 pub use unsupported_settings::RESTRICTING;
+#[cfg(feature = "service")]
+pub(crate) use unsupported_settings::split_unsupported_events;
 pub use workspace_loader::{OpenError, WorkspaceLoader};

@@ -63,7 +63,7 @@ pub(super) fn broken(document: &Document) -> Vec<BrokenRestriction> {
 }
 
 /// Separates hooks from events that Lariat does not have.
-pub(super) fn split_unsupported_events(hooks: &Value) -> (Value, Vec<String>) {
+pub(crate) fn split_unsupported_events(hooks: &Value) -> (Value, Vec<String>) {
     let mut hooks = hooks.clone();
     let mut unsupported = Vec::new();
     if let Some(events) = hooks.as_object_mut() {

@@ -1,6 +1,7 @@
 //! `repo_map`: shows the outline of a repository within a token budget.
 //!
 //! - `rank`: which files and definitions other files mention most.
+//! - `relevance`: which of them fit a task best.
 //! - `page`: selects what fits into the budget.
 //!
 //! The same files always give the same map: outlines come in the order of the walk, ranks are sums in that order, and
@@ -8,6 +9,7 @@
 
 mod page;
 mod rank;
+mod relevance;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -47,6 +49,7 @@ pub(crate) struct RepoMap;
 #[derive(Deserialize)]
 pub(crate) struct Arguments {
     path: Option<String>,
+    task: Option<String>,
     tokens: Option<u64>,
 }
 
@@ -55,10 +58,15 @@ impl BenchTool for RepoMap {
     const NAME: &'static str = "repo_map";
     const LABEL: &'static str = "Map";
     const DESCRIPTION: &'static str = "Show the outline of the repository: source files with the signatures of their definitions (line number, colon, signature). Files that other \
-        files use most come first. Use it to get an overview of unfamiliar code. Supports Rust, Python, JavaScript, TypeScript, Go, Java, C and C++; leaves out what git ignores. \
+        files use most come first; with `task`, the files that fit the task best. Use it to get an overview of unfamiliar code. Supports Rust, Python, JavaScript, TypeScript, Go, Java, C and C++; leaves out what git ignores. \
         To see more, raise `tokens` or set `path`.";
     const FIELDS: &'static [Field] = &[
         Field::optional("path", Kind::Text, "The directory to map (default: the workspace)."),
+        Field::optional(
+            "task",
+            Kind::Text,
+            "What you want to do, in words; the files that fit it best come first.",
+        ),
         Field::optional(
             "tokens",
             Kind::Number(100, 20_000),
@@ -134,7 +142,11 @@ fn map(
     let left_out = sources.iter().filter(|source| source.outline.is_none()).count();
     let files: Vec<(String, Arc<Outline>)> =
         sources.into_iter().filter_map(|source| Some((source.path, source.outline?))).collect();
-    let ranks = rank::rank(&files);
+    let mut ranks = rank::rank(&files);
+    if let Some(task) = arguments.task.as_deref().filter(|task| !task.trim().is_empty()) {
+        let used = bench.memory().paths();
+        ranks = relevance::rank(&files, ranks, task, |path| is_used(&used, path));
+    }
     let tokens = arguments.tokens.unwrap_or(TOKENS);
     let mut page = page::page(&files, &ranks, tokens);
     if files.is_empty() {
@@ -154,6 +166,11 @@ fn map(
     let parsed = visitor.parsed.into_inner();
     let details = json!({ "files": files.len(), "shown": page.shown, "parsed": parsed, "left_out": left_out, "cut": cut });
     Ok(ToolResult::text(page.text).with_details(details))
+}
+
+/// Whether one of the paths that the agent used is this file.
+fn is_used(used: &[String], path: &str) -> bool {
+    used.iter().any(|used| used.strip_suffix(path).is_some_and(|rest| rest.is_empty() || rest.ends_with('/')))
 }
 
 struct OutlineVisitor<'a> {

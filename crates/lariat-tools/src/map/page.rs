@@ -51,7 +51,7 @@ pub(super) fn page(files: &[(String, Arc<Outline>)], ranks: &Ranks, tokens: u64)
         page.shown += 1;
     }
     page.text.push_str(&format!(
-        "[{} of {} files shown; files that others use most come first. Raise `tokens`, or set `path` to a directory.]\n",
+        "[{} of {} files shown, the most relevant first. Raise `tokens`, or set `path` to a directory.]\n",
         page.shown,
         files.len(),
     ));

@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 use tree_sitter::{Node, ParseOptions, Parser, TreeCursor};
 
 use super::language::{DeclaratorFilter, Definition, Grammars, LoadedGrammar, Name, Scope};
+use super::terms::FileTerms;
 
 /// Maximum number of definitions of one file.
 const MAX_DEFINITIONS: usize = 2_000;
@@ -28,6 +29,8 @@ pub(crate) struct Outline {
     pub(crate) definitions: Vec<FileDefinition>,
     /// Hashes of names and how often each occurs; sorted.
     pub(crate) mentions: Vec<(u64, u32)>,
+    /// The words of the file.
+    pub(crate) terms: FileTerms,
 }
 
 /// One definition.
@@ -69,11 +72,18 @@ impl<'a> Outliner<'a> {
         let mut rest = |at: usize, _| source.get(at..).unwrap_or_default();
         let tree = self.parser.parse_with_options(&mut rest, None, Some(options));
         let tree = tree?;
-        let mut walk = OutlineWalk { source, loaded, outline: Outline::default(), mentions: HashMap::new() };
+        let mut walk = OutlineWalk {
+            source,
+            loaded,
+            outline: Outline::default(),
+            mentions: HashMap::new(),
+            names: Vec::new(),
+        };
         walk.run(&mut tree.walk());
         let mut mentions: Vec<_> = walk.mentions.into_iter().collect();
         mentions.sort_unstable();
-        Some(Outline { mentions, ..walk.outline })
+        let terms = FileTerms::of(source, walk.names.iter().map(String::as_str));
+        Some(Outline { mentions, terms, ..walk.outline })
     }
 }
 
@@ -82,6 +92,8 @@ struct OutlineWalk<'s> {
     loaded: &'s LoadedGrammar,
     outline: Outline,
     mentions: HashMap<u64, u32>,
+    /// The names of the definitions.
+    names: Vec<String>,
 }
 
 impl OutlineWalk<'_> {
@@ -139,8 +151,12 @@ impl OutlineWalk<'_> {
         let own = self.text(named.start_byte(), named.end_byte());
         let name = if matches!(definition.name, Name::Other(_)) { None } else { hash(own) };
         let signature = self.signature(node, definition.prefix, own);
+        let named = String::from_utf8_lossy(own).into_owned();
         let line = node.start_position().row + 1;
         self.outline.definitions.push(FileDefinition { line, level, signature, name });
+        if name.is_some() {
+            self.names.push(named);
+        }
         true
     }
 

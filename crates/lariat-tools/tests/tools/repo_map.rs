@@ -72,3 +72,40 @@ async fn map_reports_progress_and_only_reads() {
     assert_eq!(messages.lock().unwrap().len(), 3);
     assert_eq!(fixture.tool("repo_map").effects(), ToolEffects::READS);
 }
+
+/// A repository whose most mentioned file is about something else than its tests' tasks.
+fn with_topics() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.put("src/base.py", "def common_helper():\n    pass\n");
+    fixture.put(
+        "src/store/journal.py",
+        "# Appends events to the journal.\ndef append_event():\n    common_helper()\n",
+    );
+    fixture.put("src/screen/colors.py", "def choose_color():\n    common_helper()\n");
+    fixture.put("src/screen/window.py", "def resize():\n    common_helper()\n");
+    fixture
+}
+
+#[tokio::test]
+async fn task_puts_the_files_that_fit_it_first() {
+    let fixture = with_topics();
+    let first =
+        async |arguments| fixture.text("repo_map", arguments).await.lines().next().unwrap().to_owned();
+    assert_eq!(first(json!({})).await, "src/base.py");
+    assert_eq!(first(json!({ "task": "Appending events twice must fail" })).await, "src/store/journal.py");
+    assert_eq!(first(json!({ "task": "the chosen colors are wrong" })).await, "src/screen/colors.py");
+    // No word of the task occurs, so mentions decide.
+    assert_eq!(first(json!({ "task": "zebra" })).await, "src/base.py");
+    assert_eq!(first(json!({ "task": " " })).await, "src/base.py");
+}
+
+#[tokio::test]
+async fn files_that_the_agent_read_come_earlier_for_a_task() {
+    let fixture = with_topics();
+    let shown = async || fixture.text("repo_map", json!({ "task": "helper of the screen" })).await;
+    let place = |map: &str| map.lines().position(|line| line == "src/store/journal.py").unwrap();
+    let before = shown().await;
+    fixture.call("read_file", json!({ "path": "src/store/journal.py" })).await.unwrap();
+    let after = shown().await;
+    assert!(place(&before) > place(&after), "{before}\n{after}");
+}

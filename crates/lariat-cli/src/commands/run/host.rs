@@ -2,20 +2,27 @@
 //!
 //! Prompts run one after another, and each ends with a result. Requests to Lariat are answered at once, also during a run.
 //! When the input ends, the queued prompts still run. Only the program approves tool calls: without its answer, a tool call
-//! is denied.
+//! is denied. Functions that it registered as hooks are called before the run continues; one that fails blocks.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use lariat_core::event::{AgentEvent, EventRecord};
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
+use lariat_core::store::SessionStore as _;
 use lariat_guard::Mode;
+use lariat_guard::hooks::{HandlerResult, HookRunner};
 use lariat_runtime::{AgentError, RunStream};
 use lariat_service::models::Models;
-use lariat_service::{LoadedProject, LocalService, Prompt, Session, SessionOptions, SessionSelector};
+use lariat_service::{
+    HookCallbacks, LoadedProject, LocalService, Prompt, ServiceError, Session, SessionOptions,
+    SessionSelector,
+};
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 use uuid::Uuid;
 
+use super::callbacks::CallbackCall;
 use super::inputs::{InputEvent, Inputs, OptionalInputs, StdinLine, Stop};
 use super::output::{Stdout, facts, report};
 use super::{CommandResult, RETRIES, ending, visit};
@@ -40,6 +47,8 @@ pub(super) struct SessionSource<'a> {
     pub(super) service: &'a LocalService,
     pub(super) task: Task,
     pub(super) driving: SessionOptions,
+    /// Calls functions of the program for hooks.
+    pub(super) callbacks: Arc<dyn HookRunner>,
 }
 
 /// A queued unit of work.
@@ -71,6 +80,12 @@ struct Host<'a> {
     active: Option<ActiveRun>,
     queue: VecDeque<QueuedTask>,
     questions: HashMap<String, Question>,
+    /// Calls of the program's functions that it has not answered.
+    callbacks: HashMap<String, oneshot::Sender<HandlerResult>>,
+    /// A registration of hooks cannot be used: nothing runs without them.
+    is_refused: bool,
+    /// An interrupted run waits for the program's first line, which may register hooks.
+    is_waiting: bool,
     stop: Option<Stop>,
     /// The model changed: rebuild the session before the next prompt.
     is_stale: bool,
@@ -95,6 +110,9 @@ pub(super) async fn serve(
         active: None,
         queue: recovers.then_some(QueuedTask::Recover).into_iter().collect(),
         questions: HashMap::new(),
+        callbacks: HashMap::new(),
+        is_refused: false,
+        is_waiting: recovers,
         stop: None,
         is_stale: false,
         last: Exit::Done,
@@ -115,17 +133,20 @@ pub(super) async fn serve(
                 host.queue.clear();
                 host.session.interrupt();
             }
-            InputEvent::Line(StdinLine::Text(line)) => host.line(&line).await,
-            InputEvent::Line(StdinLine::End) => {
-                is_open = false;
+            InputEvent::Line(StdinLine::Text(line)) => {
+                host.is_waiting = false;
+                host.line(&line).await;
+            }
+            InputEvent::Line(ended) => {
+                if let StdinLine::Broken(reason) = ended {
+                    report("error", &reason);
+                    host.last = Exit::Usage;
+                }
+                (is_open, host.is_waiting) = (false, false);
+                inputs.close_callbacks();
                 host.deny_open_requests();
             }
-            InputEvent::Line(StdinLine::Broken(reason)) => {
-                report("error", &reason);
-                host.last = Exit::Usage;
-                is_open = false;
-                host.deny_open_requests();
-            }
+            InputEvent::Callback(call) => host.call_back(call),
             InputEvent::Question(_)
             | InputEvent::Tick
             | InputEvent::Suspend
@@ -133,6 +154,8 @@ pub(super) async fn serve(
             | InputEvent::TerminalClosed => {}
         }
     }
+    inputs.close_callbacks();
+    host.callbacks.clear();
     host.session.close().await;
     Ok(host.stop.map_or(host.last, Stop::exit))
 }
@@ -140,8 +163,11 @@ pub(super) async fn serve(
 impl Host<'_> {
     /// Starts the next queued task. Returns false if there is none and none will come.
     async fn begin(&mut self, is_open: bool) -> Result<bool, Problem> {
-        if self.stop.is_some() || self.out.is_broken() {
+        if self.stop.is_some() || self.out.is_broken() || self.is_refused {
             return Ok(false);
+        }
+        if self.is_waiting {
+            return Ok(true);
         }
         let Some(queued) = self.queue.pop_front() else { return Ok(is_open) };
         if self.is_stale {
@@ -160,13 +186,20 @@ impl Host<'_> {
         Ok(true)
     }
 
-    /// Rebuilds the session with another model.
+    /// Rebuilds the session with another model or with hooks of the program.
     async fn rebuild(&mut self) -> Result<(), Problem> {
-        let SessionSource { env, service, task, driving } = &self.source;
+        let SessionSource { env, service, task, driving, .. } = &self.source;
         self.place = env.load_project(&visit(env, task)?)?;
-        let which = SessionSelector::Resume(self.session.id().to_string());
+        let (id, mut driving) = (self.session.id(), driving.clone());
+        // A session without a prompt is not stored yet.
+        let is_stored = service.store().head(&id).await.map_err(ServiceError::from)? > 0;
+        let which = match is_stored {
+            true => SessionSelector::Resume(id.to_string()),
+            false => SessionSelector::New,
+        };
+        driving.new_id = Some(id);
         let mode = self.session.mode();
-        self.session = service.open_session(&self.place, &which, driving.clone()).await?;
+        self.session = service.open_session(&self.place, &which, driving).await?;
         self.session.set_mode(mode);
         self.is_stale = false;
         Ok(())
@@ -245,8 +278,40 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// Denies all open approval requests, because the input ended.
+    /// Calls a function of the program, and withdraws the calls that timed out.
+    fn call_back(&mut self, call: CallbackCall) {
+        let late: Vec<String> = self
+            .callbacks
+            .iter()
+            .filter(|(_, answer)| answer.is_closed())
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in late {
+            self.callbacks.remove(&id);
+            self.out.line(&sdk::cancel(&id));
+        }
+        let id = Uuid::new_v4().to_string();
+        self.out.line(&sdk::hook_callback(&id, &call.callback_id, &call.input));
+        self.callbacks.insert(id, call.answer);
+    }
+
+    /// Registers functions of the program as hooks, from the next prompt on.
+    fn register(&mut self, hooks: &Value) -> Result<(), String> {
+        if self.active.is_some() {
+            return Err("hooks must be registered before the first prompt".to_owned());
+        }
+        let (callbacks, unsupported) = HookCallbacks::read(hooks, Arc::clone(&self.source.callbacks))?;
+        for event in unsupported {
+            report("warning", &format!("Lariat does not have the event `{event}`, so its hooks do not run"));
+        }
+        self.source.driving.callbacks = Some(callbacks);
+        self.is_stale = true;
+        Ok(())
+    }
+
+    /// Denies all open approval requests and fails all open hooks, because the input ended.
     fn deny_open_requests(&mut self) {
+        self.callbacks.clear();
         for (_, question) in self.questions.drain() {
             self.session.respond(question.request.id, PermissionDecision::deny(NOT_APPROVED));
         }
@@ -266,6 +331,10 @@ impl Host<'_> {
                 self.out.line(&answer);
             }
             ControlLine::Response { id, answer } => {
+                if let Some(call) = self.callbacks.remove(&id) {
+                    let _ = call.send(sdk::hook_result(answer));
+                    return;
+                }
                 let Some(Question { request, input }) = self.questions.remove(&id) else { return };
                 let (decision, interrupts) = sdk::decision(&answer, &request, &input);
                 self.session.respond(request.id, decision);
@@ -283,11 +352,26 @@ impl Host<'_> {
 
     async fn answer(&mut self, request: Request) -> Result<Value, String> {
         match request {
-            Request::Initialize { unsupported } => {
+            Request::Initialize { hooks, system_prompt, unsupported } => {
                 for name in &unsupported {
                     report("warning", &format!("{name} are not supported"));
                 }
-                Ok(sdk::welcome(&self.session.model().id, &unsupported))
+                if !hooks.is_null()
+                    && let Err(why) = self.register(&hooks)
+                {
+                    report("error", &format!("cannot use the program's hooks: {why}"));
+                    (self.is_refused, self.last) = (true, Exit::Setup);
+                    self.queue.clear();
+                    self.session.interrupt();
+                    return Err(why);
+                }
+                if !system_prompt.is_empty() {
+                    let before = self.source.driving.system_prompt.take();
+                    let all = before.map(|before| format!("{before}\n\n{system_prompt}"));
+                    self.source.driving.system_prompt = Some(all.unwrap_or(system_prompt));
+                    self.is_stale = true;
+                }
+                Ok(sdk::welcome(&self.session.model().id))
             }
             Request::Interrupt => {
                 if self.active.is_some() {

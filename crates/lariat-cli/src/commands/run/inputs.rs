@@ -14,6 +14,7 @@ use rustix::process::{Signal as Number, getpid, kill_process};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
+use super::callbacks::CallbackCall;
 use super::keys::Key;
 use super::terminal::{Terminal, TerminalEvent};
 use super::tool_questions::{self, ToolQuestion};
@@ -45,6 +46,8 @@ pub(super) enum InputEvent {
     TerminalClosed,
     /// A tool asks a question.
     Question(ToolQuestion),
+    /// A hook calls a function of the controlling program.
+    Callback(CallbackCall),
     /// [`TICK`] passed.
     Tick,
 }
@@ -96,6 +99,7 @@ pub(super) struct Inputs {
     terminal_inputs: Option<TerminalInputs>,
     questions: Option<mpsc::Receiver<ToolQuestion>>,
     lines: Option<mpsc::Receiver<StdinLine>>,
+    callbacks: Option<mpsc::Receiver<CallbackCall>>,
 }
 
 /// Sources that exist only with a terminal.
@@ -131,8 +135,19 @@ impl Inputs {
             terminal_inputs,
             questions,
             lines: None,
+            callbacks: None,
         };
         Ok((inputs, asker))
+    }
+
+    /// Also waits for calls of the controlling program's functions.
+    pub(super) fn take_callbacks(&mut self, calls: mpsc::Receiver<CallbackCall>) {
+        self.callbacks = Some(calls);
+    }
+
+    /// Fails all calls of the controlling program's functions from now on.
+    pub(super) fn close_callbacks(&mut self) {
+        self.callbacks = None;
     }
 
     /// Waits for the next thing to happen.
@@ -140,7 +155,7 @@ impl Inputs {
         if optional.lines && self.lines.is_none() {
             self.lines = Some(read_lines());
         }
-        let Self { interrupt, terminate, terminal_inputs, questions, lines } = self;
+        let Self { interrupt, terminate, terminal_inputs, questions, lines, callbacks } = self;
         tokio::select! {
             biased;
             _ = interrupt.recv() => InputEvent::Stop(Stop::Interrupt),
@@ -148,7 +163,8 @@ impl Inputs {
             terminal_event = next_terminal_event(terminal_inputs) => terminal_event,
             event = event(run) => event.map_or(InputEvent::RunEnded, InputEvent::Event),
             line = line(lines), if optional.lines => InputEvent::Line(line),
-            question = next_question(questions) => InputEvent::Question(question),
+            call = next_of(callbacks) => InputEvent::Callback(call),
+            question = next_of(questions) => InputEvent::Question(question),
             () = tokio::time::sleep(TICK), if optional.ticks => InputEvent::Tick,
         }
     }
@@ -197,13 +213,14 @@ async fn line(lines: &mut Option<mpsc::Receiver<StdinLine>>) -> StdinLine {
     }
 }
 
-async fn next_question(questions: &mut Option<mpsc::Receiver<ToolQuestion>>) -> ToolQuestion {
-    let next = match questions {
-        Some(questions) => questions.recv().await,
+/// The next item of a channel; never, if there is none or it is closed.
+async fn next_of<T>(channel: &mut Option<mpsc::Receiver<T>>) -> T {
+    let next = match channel {
+        Some(channel) => channel.recv().await,
         None => None,
     };
     match next {
-        Some(question) => question,
+        Some(item) => item,
         None => std::future::pending().await,
     }
 }

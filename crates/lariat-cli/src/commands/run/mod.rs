@@ -5,11 +5,12 @@
 //!
 //! - `terminal`, `keys`, `draft`: what the user types. `inputs`: waits for all inputs. `tool_questions`: questions from tools.
 //! - `questions`: which key answers which question. `watch`: follows a run for a user or a script. `plan`: reviews a plan.
-//! - `attached`: follows a session of the background host. `host`: serves a controlling program. `output`: writes the output. `background`, `ending`: the closing messages.
+//! - `attached`: follows a session of the background host. `host`: serves a controlling program. `callbacks`: calls its functions for hooks. `output`: writes the output. `background`, `ending`: the closing messages.
 //!   `files`: reads the prompt and other inputs.
 
 mod attached;
 mod background;
+mod callbacks;
 mod draft;
 mod ending;
 mod files;
@@ -24,11 +25,12 @@ mod tool_questions;
 mod watch;
 
 use std::io::IsTerminal as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use lariat_core::archive::SessionSummary;
 use lariat_core::clock::Clock as _;
 use lariat_core::display;
+use lariat_core::id::SessionId;
 use lariat_guard::Mode;
 use lariat_runtime::system::SystemClock;
 use lariat_service::{
@@ -89,18 +91,23 @@ pub(crate) async fn perform(env: &ProcessEnv, task: Task) -> CommandResult {
     let (terminal, _guard) =
         if std::io::stderr().is_terminal() { (terminal, None) } else { (None, terminal) };
     let interactive = terminal.is_some();
-    let (inputs, asker) = Inputs::new(terminal)?;
+    let (mut inputs, asker) = Inputs::new(terminal)?;
     let mut driving = SessionOptions::default();
     driving.asker = asker;
     driving.schema = schema(&task)?;
     driving.system_prompt.clone_from(&task.system_prompt);
     driving.git = git;
+    driving.new_id = new_id(&task, &which)?;
+    let claude = env.variable("CLAUDE_CONFIG_DIR").map(PathBuf::from);
+    driving.claude_directory = claude.filter(|directory| directory.is_absolute());
     let session = service.open_session(&place, &which, driving.clone()).await?;
     for notice in &session.notices {
         report("note", notice);
     }
     if task.controlled {
-        let source = host::SessionSource { env, service: &service, task, driving };
+        let (callbacks, calls) = callbacks::channel();
+        inputs.take_callbacks(calls);
+        let source = host::SessionSource { env, service: &service, task, driving, callbacks };
         return host::serve(source, place, session, which != SessionSelector::New, inputs).await;
     }
     if let Some(moved) = earlier.as_ref().and_then(|earlier| moved_note(earlier, &place)) {
@@ -186,6 +193,7 @@ fn visit(env: &ProcessEnv, task: &Task) -> Result<LoadOptions, Problem> {
     visit.trusting = task.trusting;
     visit.distrusting = task.distrusting;
     visit.tools.clone_from(&task.tools);
+    visit.directories.clone_from(&task.directories);
     for given in &task.settings_texts {
         visit.settings.push(if given.trim_start().starts_with('{') {
             ("--settings".to_owned(), given.clone())
@@ -211,6 +219,19 @@ async fn which(
         }
         (which, _) => which.clone(),
     })
+}
+
+/// The id of the session to create.
+fn new_id(task: &Task, which: &SessionSelector) -> Result<Option<SessionId>, Problem> {
+    let Some(text) = &task.session_id else { return Ok(None) };
+    let problem = |cause: &str| Problem::new(Exit::Setup, cause).at(format!("--session-id {text}"));
+    let Ok(id) = uuid::Uuid::parse_str(text) else {
+        return Err(problem("the id of a session must be a UUID").hint("create one with `uuidgen`"));
+    };
+    match which {
+        SessionSelector::New | SessionSelector::Fork(_) => Ok(Some(SessionId::from(id.to_string()))),
+        _ => Err(problem("a session that continues keeps its id").hint("fork it, or remove `--session-id`")),
+    }
 }
 
 fn schema(task: &Task) -> Result<Option<serde_json::Value>, Problem> {

@@ -129,7 +129,7 @@ impl<'a> RunWatcher<'a> {
                 InputEvent::TerminalClosed => self.deny_open_requests(),
                 InputEvent::Question(question) => self.put(PendingQuestion::Tool(question)),
                 InputEvent::Tick => self.tick(),
-                InputEvent::Line(_) => {}
+                InputEvent::Line(_) | InputEvent::Callback(_) => {}
             }
         }
         self.questions.take().for_each(drop);

@@ -372,6 +372,29 @@ async fn tools_and_commands_write_to_additional_directory() {
     assert_eq!(names(&more), ["command", "tool"], "{shown}");
 }
 
+/// A directory that is added to the workspace is protected like it: commands cannot plant hooks or settings there.
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_cannot_change_what_controls_agents_in_an_added_directory() {
+    // The permission check does not see what a script does.
+    let fixture = running("sh plant.sh").await;
+    fixture.write(
+        "plant.sh",
+        "cd ../more\necho x > plain\necho x > .git/hooks/pre-commit\necho x > inner/.git/config\nmkdir .claude\necho x > .mcp.json\n",
+    );
+    for directory in ["more/.git/hooks", "more/inner/.git"] {
+        std::fs::create_dir_all(fixture.path(directory)).unwrap();
+    }
+    let mut command = fixture.command(&["run", "--mode", "bypass", "--add-dir", "../more", "do it"]);
+    command.env("LARIAT_SANDBOX__ENABLED", "true");
+    let shown = run_output(command);
+    let more = fixture.path("more");
+    assert_eq!(names(&more), [".git", "inner", "plain"], "{shown}");
+    assert!(
+        names(&more.join(".git/hooks")).is_empty() && names(&more.join("inner/.git")).is_empty(),
+        "{shown}"
+    );
+}
+
 fn request_path(body: &Value) -> String {
     let text = body.to_string();
     let after = text.split("PATH=").nth(1).unwrap_or_default();

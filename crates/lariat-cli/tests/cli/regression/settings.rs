@@ -128,7 +128,7 @@ fn in_file(file: &str, text: String, trusting: bool) -> BrokenInput {
 }
 
 /// Settings that only the user may set; a project's values are ignored.
-const OWN: &[&str] = &["mode", "sandbox", "undo", "auth", "telemetry"];
+const OWN: &[&str] = &["mode", "sandbox", "memory", "undo", "auth", "telemetry"];
 
 const CLAUDE_FILES: [&str; 3] =
     ["home/.claude/settings.json", "work/.claude/settings.json", "work/.claude/settings.local.json"];

@@ -35,7 +35,7 @@ use publish::{LateEvent, queued_message};
 use reservations::RunReservations;
 
 use super::approvals::{MissingApprover, NO_APPROVER, PendingApprovals};
-use super::authorize::authorize;
+use super::authorize::{authorize, judge_answer};
 use super::command::{CommandEffect, CommandReply, RunCommand};
 use super::file_changes::FileChanges;
 use super::handle::RunHandle;
@@ -77,6 +77,8 @@ pub struct Driver {
     approvals: PendingApprovals,
     /// The previews that the user saw in approval requests, until the tool calls run.
     shown: Vec<(ToolCallId, String)>,
+    /// Requests whose answer the permission check judges, because it changes the arguments.
+    judged_answers: Vec<RequestId>,
     unread: Vec<(QueueKind, AgentMessage)>,
     session_start: SessionStartAnswer,
     hook_context_sent: bool,
@@ -183,6 +185,7 @@ impl Driver {
             messages: Vec::new(),
             approvals: PendingApprovals::default(),
             shown: Vec::new(),
+            judged_answers: Vec::new(),
             unread: Vec::new(),
             session_start: SessionStartAnswer::default(),
             hook_context_sent: false,
@@ -304,6 +307,15 @@ impl Driver {
 
     fn feed(&mut self, mut input: Input) {
         redaction::input(&self.ports.redactor, &mut input);
+        if let Input::PermissionAnswered { request, decision } = &input {
+            self.judged_answers.retain(|judged| judged != request);
+            let changed = matches!(decision, PermissionDecision::AllowChanged { .. });
+            let asked = self.approvals.all().iter().find(|asked| changed && asked.id == *request);
+            // The diff that the request showed is not what runs.
+            if let Some(asked) = asked {
+                self.shown.retain(|(call, _)| *call != asked.tool_call_id);
+            }
+        }
         if let Input::ToolFinished { call, result } = &input {
             self.settle_tool(call, result);
             self.running_tools.retain(|running| running.id != *call);
@@ -399,12 +411,16 @@ impl Driver {
                 let key = JobKey::Request(request.id);
                 if let Some(approver) = self.ports.approver.clone() {
                     self.notify_pending_approval(&request);
+                    let (ports, session_id) = (Arc::clone(&self.ports), self.journal.session_id().clone());
+                    let loop_id = self.handle.loop_id.clone();
                     let job = Box::pin(async move {
                         // An approver that panics denies.
                         let asking = AssertUnwindSafe(async { approver.ask(&request).await });
                         let failed = |_| PermissionDecision::deny("the approver failed");
                         let decision = asking.catch_unwind().await.unwrap_or_else(failed);
-                        Input::PermissionAnswered { request: request.id, decision }.into()
+                        let id = request.id;
+                        let decision = judge_answer(ports, session_id, loop_id, request, decision).await;
+                        Input::PermissionAnswered { request: id, decision }.into()
                     });
                     self.start_job(Some(key), job);
                 } else if self.missing_approver == MissingApprover::Deny {
@@ -564,6 +580,11 @@ impl Driver {
             }
             MailboxItem::Queue { queue, message } => self.feed(Input::Queued { queue, message: *message }),
             MailboxItem::Pin { message, pinned } => self.feed(Input::Pin { message, pinned }),
+            // The first answer wins, also while the permission check judges it.
+            MailboxItem::Answer { request, .. } if self.judged_answers.contains(&request) => {}
+            MailboxItem::Answer { request, decision: decision @ PermissionDecision::AllowChanged { .. } } => {
+                self.judge_answer(request, decision);
+            }
             MailboxItem::Answer { request, decision } => {
                 self.feed(Input::PermissionAnswered { request, decision })
             }
@@ -617,6 +638,19 @@ impl Driver {
             }
             self.feed(effect.input(&by));
         }
+    }
+
+    /// Judges an answer that changes arguments before the machine gets it. Ends the approver's own question.
+    fn judge_answer(&mut self, request: RequestId, decision: PermissionDecision) {
+        let asked = self.approvals.all().iter().find(|asked| asked.id == request).cloned();
+        let Some(asked) = asked else { return };
+        let key = JobKey::Request(request);
+        self.abort_job(key);
+        self.judged_answers.push(request);
+        let (ports, session_id) = (Arc::clone(&self.ports), self.journal.session_id().clone());
+        let judging = judge_answer(ports, session_id, self.handle.loop_id.clone(), asked, decision);
+        let job = async move { Input::PermissionAnswered { request, decision: judging.await }.into() };
+        self.start_job(Some(key), Box::pin(job));
     }
 
     /// Returns the tool of a running tool call. Updates after its end are dropped.

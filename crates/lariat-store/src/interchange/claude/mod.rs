@@ -26,6 +26,7 @@ mod import;
 mod journal;
 mod line;
 mod line_builder;
+mod live;
 mod message_builder;
 mod path;
 mod reader;
@@ -36,6 +37,7 @@ mod testing;
 
 pub use export::export;
 pub use import::import;
+pub use live::{LiveTranscript, ToolCallNames, is_live_line};
 pub use path::{file_name, project_dir_name, session_uuid};
 pub use reader::{ReadLine, read_conversation};
 
