@@ -137,35 +137,6 @@ impl LocalService {
     pub async fn goals(&self) -> Result<Vec<SessionGoal>, ServiceError> {
         Ok(self.store().goals().await?)
     }
-
-    /// Records a learning for later sessions. A learning with the same id replaces the earlier one.
-    ///
-    /// # Errors
-    /// If another process writes to the session, or the journal cannot be written.
-    pub async fn learn(&self, session_id: &SessionId, learning: Learning) -> Result<(), ServiceError> {
-        self.append_event(session_id, AgentEvent::Learned(Box::new(learning))).await
-    }
-
-    /// Deletes a learning.
-    ///
-    /// # Errors
-    /// If another process writes to the session, or the journal cannot be written.
-    pub async fn unlearn(&self, session_id: &SessionId, learning_id: &str) -> Result<(), ServiceError> {
-        let learning_id = learning_id.to_owned();
-        self.append_event(session_id, AgentEvent::Unlearned { learning_id }).await
-    }
-
-    /// What all sessions learned, newest first: with this tag, and at most `limit` (0 = no limit).
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub async fn learnings(
-        &self,
-        tag: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<SessionLearning>, ServiceError> {
-        Ok(self.store().learnings(tag, limit).await?)
-    }
 }
 
 fn exchange_of(messages: &[SharedMessage], message_id: MessageId) -> Vec<SharedMessage> {

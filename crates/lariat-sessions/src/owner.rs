@@ -12,7 +12,7 @@ use lariat_api::{
     Edit, Live, LiveItem, Principal, Problem, ProblemCode, PromptContent, QueuedMessage, Receipt,
     SessionCommand,
 };
-use lariat_core::event::{AgentEvent, CommandRecord, Description, Event, Learning, QueueKind};
+use lariat_core::event::{AgentEvent, CommandRecord, Description, Event, QueueKind};
 use lariat_core::id::{MessageId, RequestId};
 use lariat_core::message::{AgentMessage, Message, UserMessage};
 use lariat_core::permission::PermissionDecision;
@@ -393,11 +393,8 @@ impl Owner {
                 self.record(accepted, vec![CommandEffect::ExtendBudget(scope, limits)]).await
             }
             Action::SetGoal { goal } => self.note(accepted, AgentEvent::GoalChanged(Box::new(goal))).await,
-            Action::Learn { text } => {
-                let mut learning = Learning::default();
-                (learning.learning_id, learning.text) = (accepted.id.to_string(), text);
-                self.note(accepted, AgentEvent::Learned(Box::new(learning))).await
-            }
+            Action::Learn { .. } => Err(unsupported("the host keeps no learnings")
+                .with_hint("`lariat memory add --kind learning` keeps one for the project")),
             Action::Close => {
                 let receipt = self.record(accepted, Vec::new()).await?;
                 self.is_closing = true;
@@ -472,6 +469,13 @@ impl Owner {
         }
         let ask_id = ask.id.clone();
         let effect = match (ask.subject, answer) {
+            (
+                AskSubject::Approval { .. },
+                Answer::Approval { decision: PermissionDecision::AllowChanged { .. } },
+            ) => {
+                return Err(unsupported("the host does not accept an approval with other arguments")
+                    .with_hint("deny the call and tell the model what to change"));
+            }
             (AskSubject::Approval { request }, Answer::Approval { decision }) => {
                 CommandEffect::AnswerPermission(request.id, decision)
             }

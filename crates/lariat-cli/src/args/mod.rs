@@ -28,9 +28,7 @@ use manage::{
 };
 use memory::MemoryArgs;
 use run::RunArgs;
-use session_state::{
-    BudgetArgs, CheckpointArgs, CompactArgs, GoalsArgs, LearningsArgs, PinArgs, PlanArgs, RestoreArgs,
-};
+use session_state::{BudgetArgs, CheckpointArgs, CompactArgs, GoalsArgs, PinArgs, PlanArgs, RestoreArgs};
 use sessions::{ReplayArgs, SessionsArgs};
 
 /// A crash-safe coding agent for the terminal.
@@ -72,8 +70,6 @@ pub(crate) enum Command {
     Budget(BudgetArgs),
     /// List, set and end goals of sessions.
     Goals(GoalsArgs),
-    /// List, add and remove what later sessions should know.
-    Learnings(LearningsArgs),
     /// Replay a recorded session and compare the result.
     Replay(ReplayArgs),
     /// List, test and explain permission rules.

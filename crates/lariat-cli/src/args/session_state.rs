@@ -1,5 +1,5 @@
 //! Arguments of the commands that change the state of one session: `plan`, `compact`, `pin`, `unpin`, `checkpoint`, `restore`,
-//! `budget`, `goals` and `learnings`.
+//! `budget` and `goals`.
 
 use clap::{Args, Subcommand};
 
@@ -227,64 +227,6 @@ pub(crate) struct GoalsAddArgs {
 pub(crate) struct GoalArgs {
     /// Goal id or unique prefix, as shown by `lariat goals list --all`.
     pub(crate) goal: String,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct LearningsArgs {
-    /// Subcommand [default: list].
-    #[command(subcommand)]
-    pub(crate) command: Option<LearningsCommand>,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum LearningsCommand {
-    /// List what sessions learned for later ones, newest first.
-    #[command(visible_alias = "ls", after_help = "Example: lariat learnings list --tag build")]
-    List(LearningsListArgs),
-    /// Add a learning for later sessions.
-    #[command(after_help = "Example: lariat learnings add \"run the tests with --locked\" --tag build")]
-    Add(LearningsAddArgs),
-    /// Remove a learning.
-    #[command(visible_alias = "rm", after_help = "Example: lariat learnings remove 4f2a")]
-    Remove(LearningArgs),
-}
-
-#[derive(Args, Debug, Default)]
-pub(crate) struct LearningsListArgs {
-    /// Show only learnings with this tag.
-    #[arg(long)]
-    pub(crate) tag: Option<String>,
-    /// Maximum number to show (0 = no limit).
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
-    pub(crate) limit: usize,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct LearningsAddArgs {
-    /// What later sessions should know.
-    #[arg(required = true)]
-    pub(crate) text: Vec<String>,
-    /// Add a tag (repeatable).
-    #[arg(long, value_name = "TAG")]
-    pub(crate) tag: Vec<String>,
-    /// Session id or unique prefix [default: the newest of this directory].
-    #[arg(long, value_name = "SESSION")]
-    pub(crate) session: Option<String>,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct LearningArgs {
-    /// Learning id or unique prefix, as shown by `lariat learnings list`.
-    pub(crate) learning: String,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

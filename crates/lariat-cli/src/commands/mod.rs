@@ -15,7 +15,6 @@ mod context;
 mod doctor;
 mod goals;
 mod init;
-mod learnings;
 mod memory;
 mod models;
 mod permissions;
@@ -94,7 +93,6 @@ pub(crate) fn start() -> ExitCode {
             Command::Restore(args) => block_on(checkpoint::restore(&env, &args)),
             Command::Budget(args) => block_on(budget::budget(&env, args)),
             Command::Goals(args) => block_on(goals::goals(&env, args)),
-            Command::Learnings(args) => block_on(learnings::learnings(&env, args)),
             Command::Replay(args) => block_on(sessions::replay(&env, args)),
             Command::Permissions(args) => block_on(permissions::permissions(&env, args)),
             Command::Trust(args) => trust::trust(&env, &args),

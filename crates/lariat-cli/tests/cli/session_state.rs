@@ -1,4 +1,4 @@
-//! Tests the commands that change the state of one session: plan, compact, pin, checkpoint, restore, budget, goals, learnings.
+//! Tests the commands that change the state of one session: plan, compact, pin, checkpoint, restore, budget, goals.
 
 use lariat_proofs::server::{Script, Turn};
 use serde_json::{Value, json};
@@ -326,25 +326,4 @@ async fn goals_can_be_set_reached_and_dropped() {
     assert!(all.contains("done") && all.contains("dropped"), "{all}");
     let unknown = fixture.run(&["goals", "done", "zzz"]).expect(2).stderr;
     assert!(unknown.contains("no goal id starts with `zzz`") && unknown.contains("--all"), "{unknown}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn learnings_reach_the_next_session_until_removed() {
-    let fixture = Fixture::new(Script::tool_loop()).await;
-    fixture.run(&["run", r#"!say "Begin.""#]).expect(0);
-    let text = "run the tests with --locked";
-    let added =
-        fixture.run(&["learnings", "add", "run the tests", "with --locked", "--tag", "build", "--json"]);
-    let added = added.expect(0).json();
-    assert_eq!((&added["text"], &added["tags"]), (&json!(text), &json!(["build"])));
-    assert!(fixture.run(&["learnings"]).expect(0).stdout.contains(text));
-    assert_eq!(fixture.run(&["learnings", "list", "--tag", "other", "--json"]).expect(0).json(), json!([]));
-    fixture.run(&["run", r#"!say "Run the tests.""#]).expect(0);
-    assert!(last_request(&fixture).to_string().contains(text));
-    let id = added["learning_id"].as_str().unwrap();
-    fixture.run(&["learnings", "remove", id]).expect(0);
-    fixture.run(&["run", r#"!say "Run the tests again.""#]).expect(0);
-    assert!(!last_request(&fixture).to_string().contains(text));
-    let unknown = fixture.run(&["learnings", "remove", id]).expect(2).stderr;
-    assert!(unknown.contains("no learning id starts with") && unknown.contains("hint:"), "{unknown}");
 }

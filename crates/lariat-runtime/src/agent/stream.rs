@@ -55,7 +55,7 @@ pub(super) struct Link {
 struct LinkState {
     handle: Option<RunHandle>,
     early: Vec<(QueueKind, AgentMessage)>,
-    commands: Vec<Box<RunCommand>>,
+    commands: Vec<RunCommand>,
     closed: bool,
 }
 
@@ -72,7 +72,7 @@ impl Link {
                     QueueKind::FollowUp => handle.follow_up(message),
                 };
             }
-            state.commands.drain(..).for_each(|command| handle.command(command));
+            state.commands.drain(..).for_each(|command| handle.command(Box::new(command)));
             state.handle = Some(handle.clone());
         });
     }
@@ -94,7 +94,7 @@ impl Link {
         self.with(|state| match &state.handle {
             Some(handle) => handle.command(command),
             None if state.closed => drop(command.reply.send(CommandReply::RunEnded)),
-            None => state.commands.push(command),
+            None => state.commands.push(*command),
         });
     }
 

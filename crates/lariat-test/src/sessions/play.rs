@@ -215,7 +215,10 @@ impl Stage {
             }
             Condition::Outcome(kind) => {
                 let outcome = serde_json::to_value(&view.outcome).unwrap_or_default();
-                check(outcome["kind"] == *kind, format!("{outcome}, status {:?}", view.status))
+                check(
+                    outcome.get("kind") == Some(&serde_json::Value::from(*kind)),
+                    format!("{outcome}, status {:?}", view.status),
+                )
             }
             Condition::Title(title) => {
                 check(view.title.as_deref() == Some(*title), format!("{:?}", view.title))

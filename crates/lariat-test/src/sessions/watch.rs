@@ -52,9 +52,8 @@ impl Follower {
         let (host, session, seen) = (Arc::clone(host), session.clone(), Arc::clone(&self.seen));
         let connection = self.connection;
         self.task = Some(tokio::spawn(async move {
-            while let Err(problem) = follow(&*host, &session, connection, &seen).await {
+            if let Err(problem) = follow(&*host, &session, connection, &seen).await {
                 lock(&seen).problems.push(problem);
-                return;
             }
         }));
     }

@@ -619,11 +619,13 @@ impl Driver {
             return;
         }
         let mut asked = self.run.pending_permissions().map(|request| request.id);
-        let answers = |effect: &CommandEffect| match effect {
-            CommandEffect::AnswerPermission(request, _) => Some(*request),
-            _ => None,
+        let is_refused = |effect: &CommandEffect| match effect {
+            // Changed arguments must be judged first, and a command is recorded at once.
+            CommandEffect::AnswerPermission(_, PermissionDecision::AllowChanged { .. }) => true,
+            CommandEffect::AnswerPermission(request, _) => !asked.any(|asked| asked == *request),
+            _ => false,
         };
-        if effects.iter().filter_map(answers).any(|request| !asked.any(|asked| asked == request)) {
+        if effects.iter().any(is_refused) {
             let _ = reply.send(CommandReply::NotAsked);
             return;
         }
