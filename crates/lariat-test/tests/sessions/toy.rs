@@ -105,6 +105,7 @@ impl HostFixture for Toy {
             grown: watch::Sender::new(0),
             live: broadcast::Sender::new(1_000),
             attached: AtomicUsize::new(0),
+            sending: Mutex::default(),
             owners: Mutex::default(),
             old,
         });
@@ -160,6 +161,8 @@ struct Host {
     grown: watch::Sender<u64>,
     live: broadcast::Sender<(SessionId, LiveItem)>,
     attached: AtomicUsize,
+    /// One command at a time, so that nothing comes between a check and its record.
+    sending: Mutex<()>,
     owners: Mutex<BTreeMap<SessionId, JoinHandle<()>>>,
     /// For a mistake: the length of the journals when the host opened.
     old: BTreeMap<SessionId, usize>,
@@ -484,6 +487,7 @@ impl Host {
 
     fn send(self: &Arc<Self>, id: &SessionId, command: SessionCommand) -> Result<Receipt, Problem> {
         self.journal(id)?;
+        let _sending = self.sending.lock().unwrap();
         let state = self.state(id);
         let action = serde_json::to_value(&command.action).unwrap();
         if let Some((content, seq)) = state.commands.get(command.id.as_str()) {
