@@ -7,13 +7,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use lariat_core::budget::{BudgetLimits, BudgetScope};
-use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION, Goal, Learning};
+use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION, Goal};
 use lariat_core::id::{EventId, MessageId, SessionId, ToolCallId};
 use lariat_core::message::SharedMessage;
 use lariat_core::session::SessionFold;
 use lariat_core::store::SessionStore as _;
 use lariat_core::time::Timestamp;
-use lariat_store::sqlite::{Checkpoint, SessionGoal, SessionLearning};
+use lariat_store::sqlite::{Checkpoint, SessionGoal};
 
 use crate::{LocalService, ServiceError};
 

@@ -224,13 +224,14 @@ async fn host_killed_at_any_moment_loses_and_repeats_no_command() {
         client.await.unwrap();
     }
     until_idle(&remote).await;
-    check(&fixture, &remote, &known.lock().unwrap(), &seen).await;
+    let known = std::mem::take(&mut *known.lock().unwrap());
+    check(&fixture, &remote, &known, &seen).await;
     for follower in followers {
         // A follower that failed an assertion has ended.
         assert!(!follower.is_finished());
         follower.abort();
     }
-    let sent = known.lock().unwrap().acknowledged.len();
+    let sent = known.acknowledged.len();
     println!(
         "{kills} kills, {sent} acknowledged commands, 0 lost, 0 carried out twice, {CLIENTS} followers complete"
     );

@@ -1,6 +1,6 @@
 //! Tests of the host in this process, on a real store with a scripted model.
 
-#![expect(
+#![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,

@@ -1,5 +1,13 @@
 //! The conformance suite for session hosts against a toy host: a right one passes, each wrong one fails.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "test helpers fail the test when something is missing"
+)]
+
 mod state;
 mod toy;
 

@@ -1,5 +1,6 @@
 //! Finds or starts the background host, and names sessions and commands.
 
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -106,10 +107,13 @@ pub(crate) fn new_command(action: Action) -> SessionCommand {
 }
 
 /// Starts the host. It leaves the terminal by itself.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the host is this program, and outlives every supervisor of it"
+)]
 fn start_host(env: &ProcessEnv) -> std::io::Result<()> {
-    let directory = env.folders.state.join("host");
-    std::fs::create_dir_all(&directory)?;
-    let log = std::fs::OpenOptions::new().create(true).append(true).open(directory.join("log"))?;
+    let log = env.folders.state.join("host").join("log");
+    let log = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(log)?;
     let mut command = Command::new("/proc/self/exe");
     command.args(["host", "serve"]).current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
     command.spawn().map(drop)

@@ -238,11 +238,9 @@ impl Attached {
             AgentEvent::PermissionRequired { request } if self.is_synced && self.interactive => {
                 self.put(request);
             }
-            AgentEvent::PermissionDecided { request_id, .. } => {
-                if self.questions.withdraw(*request_id) {
-                    write_stderr("\n");
-                    self.ask();
-                }
+            AgentEvent::PermissionDecided { request_id, .. } if self.questions.withdraw(*request_id) => {
+                write_stderr("\n");
+                self.ask();
             }
             _ => {}
         }

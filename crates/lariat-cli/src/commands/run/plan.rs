@@ -47,7 +47,7 @@ pub(super) async fn review(
                 if !ids.iter().all(|id| plan.changes.iter().any(|change| change.id == *id)) {
                     return Err(plan_changed(session));
                 }
-                plan.decide(&ids, &[])
+                plan.decide(ids, &[])
             }
             PlanChoice::Ask if asks => match ask(watch, &plan).await {
                 Answer::Apply(decision) => decision,
