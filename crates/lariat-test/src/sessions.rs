@@ -13,7 +13,7 @@
 //! - live items never run ahead of the log, and a reader that missed some knows it.
 //!
 //! Implement [`HostFixture`] for a host. [`session_conformance!`](crate::session_conformance) turns each check into a
-//! test of its own; [`run_all`] runs everything and counts. [`race_answers`] lets two clients answer one ask.
+//! test of its own; [`run_all`] runs everything and reports figures. [`race_answers`] lets two clients answer one ask.
 //!
 //! Invariant: a check relies only on the protocol and on the events of the core; it knows no host.
 
@@ -179,7 +179,7 @@ async fn race_session(
     Ok(stage.counts)
 }
 
-/// Ends the host of a check that is no script, and reports its result.
+/// Ends the host of a check besides the scripts, and reports its result.
 async fn end_check(fixture: &Arc<dyn HostFixture>, name: &str, result: Result<Report, String>) -> Report {
     fixture.crash().await;
     let mut report = Report { runs: 1, ..Report::default() };

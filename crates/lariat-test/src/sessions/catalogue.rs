@@ -302,7 +302,7 @@ pub(super) fn an_ask_survives_a_crash() -> Script {
     )
 }
 
-/// With nobody attached and the policy to deny, an ask does not hang.
+/// With no client attached and the policy to deny, an ask does not hang.
 pub(super) fn an_ask_without_a_client_is_denied() -> Script {
     Script::new(
         "an_ask_without_a_client_is_denied",

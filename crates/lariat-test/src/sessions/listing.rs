@@ -155,19 +155,19 @@ pub(super) async fn an_unknown_session_is_not_found(
     host: Arc<dyn Sessions>,
 ) -> Result<Report, String> {
     let mut stage = Stage::create(fixture, host, AskPolicy::Wait).await?;
-    let nobody = SessionId::from(format!("{}-nobody", stage.session));
+    let unknown = SessionId::from(format!("{}-unknown", stage.session));
     let command = stage.command(Client::A, Action::Continue);
     let host = &stage.host;
     let codes = [
-        host.view(&nobody).await.err().map(|problem| problem.code),
-        host.send(&nobody, command).await.err().map(|problem| problem.code),
-        host.log(&nobody, LogRequest::default()).await.err().map(|problem| problem.code),
-        host.live(&nobody).await.err().map(|problem| problem.code),
+        host.view(&unknown).await.err().map(|problem| problem.code),
+        host.send(&unknown, command).await.err().map(|problem| problem.code),
+        host.log(&unknown, LogRequest::default()).await.err().map(|problem| problem.code),
+        host.live(&unknown).await.err().map(|problem| problem.code),
     ];
     if codes.iter().any(|code| *code != Some(ProblemCode::NotFound)) {
         return Err(format!("view, send, log and live of an unknown session gave {codes:?}"));
     }
-    if !fixture.journal(&nobody).await.is_empty() {
+    if !fixture.journal(&unknown).await.is_empty() {
         return Err("a request to an unknown session wrote events".to_owned());
     }
     Ok(stage.counts)

@@ -134,7 +134,7 @@ impl Stage {
         let winner = self.acknowledged.iter().find(
             |(command, _)| matches!(&command.action, Action::Answer { ask_id, .. } if *ask_id == ask.id),
         );
-        let winner = winner.ok_or("nobody answered before")?.0.id.clone();
+        let winner = winner.ok_or("no client answered before")?.0.id.clone();
         let journal = self.journal().await;
         let by = journal.iter().filter_map(accepted_command).find(|by| by.command_id == winner.as_str());
         let by = by.ok_or("the answer that won is not recorded")?.by.clone();

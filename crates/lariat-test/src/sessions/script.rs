@@ -116,7 +116,7 @@ pub(super) enum Step {
     Detach,
     /// Attaches the clients again, each after its last event.
     Attach,
-    /// Opens a live channel that nobody reads.
+    /// Opens a live channel that no client reads.
     OpenSlowLive,
     /// Reads what the slow channel has: everything, or `Resync`.
     ReadSlowLive(&'static str),

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use lariat_test::sessions::{HostFixture, Report, run_all};
 use toy::{Mistake, Toy};
 
-/// Time is virtual: it passes when every task waits, so a check that waits in vain costs nothing.
+/// Time is virtual: it passes when every task waits, so a check that fails after its time limit costs nothing.
 #[tokio::test(start_paused = true)]
 async fn a_right_host_passes() {
     let fixture: Arc<dyn HostFixture> = Arc::new(Toy::new(None));

@@ -331,7 +331,7 @@ impl Host {
                 let is_alone = self.attached.load(Ordering::SeqCst) == 0;
                 let denies =
                     self.policy == AskPolicy::Deny && is_alone && !self.has(Mistake::HangsWithoutClient);
-                let by_policy = denies.then(|| PermissionDecision::deny("nobody is here"));
+                let by_policy = denies.then(|| PermissionDecision::deny("no client is attached"));
                 let answer = asked.answer.as_ref().map(|(decision, _)| decision.clone()).or(by_policy);
                 let Some(decision) = answer else { return false };
                 let request_id = asked.request.id;
@@ -531,7 +531,7 @@ impl Host {
                     return Err(problem(ProblemCode::DigestMismatch, "the ask has another digest"));
                 }
                 if let Some((_, by)) = ask.answer.as_ref().filter(|_| !self.has(Mistake::SecondAnswerWins)) {
-                    let by = if self.has(Mistake::HidesWinner) { "somebody else" } else { by };
+                    let by = if self.has(Mistake::HidesWinner) { "another client" } else { by };
                     return Err(problem(ProblemCode::AlreadyAnswered, &format!("{by} answered before")));
                 }
                 if ask.is_over && ask.answer.is_none() {
