@@ -1,5 +1,5 @@
-//! Builds the command line of the proof that a killed run can be resumed: a test of the program, with more
-//! kills.
+//! Builds the command lines of the proofs that a killed run or a killed background host loses nothing: tests of the
+//! program, with more kills.
 //!
 //! The arguments become environment variables that the test reads.
 
@@ -7,22 +7,25 @@ use anyhow::{Result, bail};
 
 use crate::command_line::CommandLine;
 
-const TEST: &str = "repair::repair_killed_at_any_moment_resumes_and_does_nothing_twice";
+/// Kills `lariat run`.
+pub(crate) const PROGRAM: &str = "repair::repair_killed_at_any_moment_resumes_and_does_nothing_twice";
+/// Kills the background host.
+pub(crate) const HOST: &str = "background_kills::host_killed_at_any_moment_loses_and_repeats_no_command";
 /// Default number of kills.
 const KILLS: &str = "200";
 
-pub(crate) fn command_line(arguments: &[String]) -> Result<CommandLine> {
+pub(crate) fn command_line(test: &str, arguments: &[String]) -> Result<CommandLine> {
     let mut kills = KILLS;
     let mut seed = None;
     for pair in arguments.chunks(2) {
         match pair {
             [flag, value] if flag == "--kills" => kills = value,
             [flag, value] if flag == "--seed" => seed = Some(value),
-            _ => bail!("`kill-cli` accepts `--kills N` and `--seed N`, not `{}`", pair.join(" ")),
+            _ => bail!("this command accepts `--kills N` and `--seed N`, not `{}`", pair.join(" ")),
         }
     }
     let line = CommandLine::cargo("test --locked -p lariat-cli --test cli --")
-        .with_arguments(["--exact", TEST, "--nocapture"])
+        .with_arguments(["--exact", test, "--nocapture"])
         .with_environment("LARIAT_KILLS", kills);
     Ok(match seed {
         Some(seed) => line.with_environment("LARIAT_SEED", seed),
@@ -32,13 +35,14 @@ pub(crate) fn command_line(arguments: &[String]) -> Result<CommandLine> {
 
 #[cfg(test)]
 mod tests {
-    use super::command_line;
+    use super::{HOST, PROGRAM, command_line};
 
     #[test]
     fn passes_kills_and_seed_to_the_test() {
-        let line = command_line(&["--kills", "7", "--seed", "3"].map(str::to_owned)).unwrap().to_string();
+        let line =
+            command_line(PROGRAM, &["--kills", "7", "--seed", "3"].map(str::to_owned)).unwrap().to_string();
         assert!(line.starts_with("LARIAT_KILLS=7 LARIAT_SEED=3 cargo test"), "{line}");
-        assert!(command_line(&[]).unwrap().to_string().starts_with("LARIAT_KILLS=200 cargo"));
-        assert!(command_line(&["--kill".to_owned()]).is_err());
+        assert!(command_line(HOST, &[]).unwrap().to_string().starts_with("LARIAT_KILLS=200 cargo"));
+        assert!(command_line(HOST, &["--kill".to_owned()]).is_err());
     }
 }

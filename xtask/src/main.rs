@@ -120,7 +120,12 @@ fn perform(command: Command) -> Result<ExitCode> {
         }
         Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,
         Command::Sdk => sdk::run(&workspace)?,
-        Command::KillCli(arguments) => return kill_cli::command_line(&arguments)?.pass_through(&workspace),
+        Command::KillCli(arguments) => {
+            return kill_cli::command_line(kill_cli::PROGRAM, &arguments)?.pass_through(&workspace);
+        }
+        Command::KillHost(arguments) => {
+            return kill_cli::command_line(kill_cli::HOST, &arguments)?.pass_through(&workspace);
+        }
         Command::Servers => servers::run(&workspace)?,
         Command::LongRun(arguments) => return proof::long_run(&arguments).pass_through(&workspace),
         Command::RepoMap(arguments) => {

@@ -95,6 +95,10 @@ const PROVE: &[(&str, &str)] = &[
         "Open hostile repositories, then trust and change them [--count N, --seed N, --planted]",
     ),
     ("attacks [--program PATH] [NAME]...", "Attack the built program from outside; every attack must fail"),
+    (
+        "kill-host [ARGS]",
+        "Kill the background host while clients use it; no command may be lost or happen twice [--kills N, --seed N]",
+    ),
     ("kill-cli [ARGS]", "Kill and resume `lariat run`; no action may happen twice [--kills N, --seed N]"),
     ("long-run [ARGS]", "Run an agent for 2,000 turns in a window of 200,000 tokens [--turns N, --window N]"),
     (
@@ -156,6 +160,7 @@ pub(crate) enum Command {
     Catalogue(Vec<String>),
     Sdk,
     KillCli(Vec<String>),
+    KillHost(Vec<String>),
     Servers,
     LongRun(Vec<String>),
     RepoMap(Vec<String>),
@@ -200,6 +205,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "catalogue" => Command::Catalogue(rest.to_vec()),
         "sdk" => no_arguments(name, rest, Command::Sdk)?,
         "kill-cli" => Command::KillCli(rest.to_vec()),
+        "kill-host" => Command::KillHost(rest.to_vec()),
         "faults" => Command::Wire("faults", rest.to_vec()),
         "servers" => no_arguments(name, rest, Command::Servers)?,
         "compactions" => Command::Wire("compactions", rest.to_vec()),

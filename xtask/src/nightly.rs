@@ -41,7 +41,7 @@ const SHARDS: &[(&str, &[&str])] = &[
     ("shell-1", &["shell-diff --count 100000"]),
     ("shell-2", &["shell-diff --count 100000 --seed 100001", "shell-diff --planted"]),
     ("gate", &["injections", "injections --planted", "hostile-repos", "hostile-repos --planted", "attacks"]),
-    ("programs", &["kill-cli", "sdk", "servers"]),
+    ("programs", &["kill-cli", "kill-host", "sdk", "servers"]),
     ("mistakes", &["mistakes"]),
     ("embed", &["embed", "embed --beside"]),
     ("features", &["features"]),
