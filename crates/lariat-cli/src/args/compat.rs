@@ -85,7 +85,6 @@ const FLAGS: &[(&str, Flag)] = &[
     ("settings", Flag::Valued(|task, value| task.settings_texts.push(value.to_owned()))),
     ("setting-sources", Flag::Valued(sources)),
     ("system-prompt-file", Flag::UnsupportedValued),
-    ("session-id", Flag::UnsupportedValued),
     ("resume-session-at", Flag::UnsupportedValued),
     ("resume-drops-turn", Flag::UnsupportedValued),
     ("session-mirror", Flag::Unsupported),

@@ -11,6 +11,7 @@ const DOCUMENT: &str = include_str!("../../../../docs/permissions.md");
 /// Flags of `lariat run` that do not restrict. Add a new flag here or to the table.
 const OTHERS: &[&str] = &[
     "--prompt",
+    "--detach",
     "--output",
     "--output-schema",
     "--resume",

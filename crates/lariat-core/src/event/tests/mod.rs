@@ -411,6 +411,7 @@ fn known_kind_with_a_missing_field_is_an_error() {
         "tags",
         "tip",
         "evidence",
+        "effort",
         // Journals of earlier versions know one kind of limit and one kind of repetition.
         "scope",
         "level",
