@@ -13,12 +13,15 @@
 mod asks;
 mod factory;
 mod fold;
+mod host_state;
 mod local;
 mod log;
 mod owner;
 mod problems;
+mod requests;
 mod session;
 
 pub use factory::{AgentFactory, AgentRequest, HostedAgent, PermissionModes};
 pub use fold::ViewFold;
-pub use local::{HostOptions, Local};
+pub use host_state::HostOptions;
+pub use local::Local;

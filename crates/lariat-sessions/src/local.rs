@@ -1,14 +1,12 @@
 //! [`Local`]: the sessions of a store, hosted in this process.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use futures_util::stream;
 use lariat_api::{
-    AskPolicy, ContextUse, CreateSession, FileDiff, FileList, ItemStream, Live, LogItem, LogRequest,
-    Principal, Problem, ProblemCode, Receipt, SessionChange, SessionCommand, SessionFilter, SessionPage,
-    SessionStatus, SessionSummary, SessionView, Sessions,
+    ContextUse, CreateSession, FileDiff, FileList, ItemStream, Live, LogItem, LogRequest, Principal, Problem,
+    ProblemCode, Receipt, SessionChange, SessionCommand, SessionFilter, SessionPage, SessionStatus,
+    SessionSummary, SessionView, Sessions,
 };
 use lariat_core::BoxFuture;
 use lariat_core::archive::{Cursor as ListCursor, ListQuery, SessionArchive};
@@ -19,83 +17,27 @@ use lariat_core::store::{BlobHash, SessionStore};
 use lariat_core::time::Timestamp;
 use lariat_runtime::CommandEffect;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::oneshot;
 
 use crate::asks::json_digest;
 use crate::factory::{AgentFactory, AgentRequest};
-use crate::owner::{self, IDLE_TIME, Owner, Request};
+use crate::host_state::{HostOptions, HostState};
+use crate::owner::{self, Owner};
+use crate::requests::Request;
 use crate::session::SessionEntry;
 use crate::{log, problems};
 
 /// Sessions per page if the client names no limit, and the most that it may name.
 const PAGE: u32 = 50;
 const MAX_PAGE: u32 = 500;
-/// Changes that a slow client may have to catch up with.
-const CHANGES: usize = 1024;
 /// How many of the newest events tell whether a run is open.
 const NEWEST: usize = 64;
-
-/// How a host behaves.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct HostOptions {
-    /// What happens to a question when no client is attached.
-    pub ask_policy: AskPolicy,
-    /// The time after which a session without work is unloaded.
-    pub idle_time: Duration,
-}
-
-impl Default for HostOptions {
-    fn default() -> Self {
-        Self { ask_policy: AskPolicy::default(), idle_time: IDLE_TIME }
-    }
-}
 
 /// Hosts the sessions of a store in this process, on behalf of one principal. Cheap to clone.
 #[derive(Clone)]
 pub struct Local {
-    shared: Arc<LocalShared>,
+    shared: Arc<HostState>,
     principal: Principal,
-}
-
-pub(crate) struct LocalShared {
-    store: Arc<dyn SessionArchive>,
-    pub(crate) factory: Arc<dyn AgentFactory>,
-    pub(crate) options: HostOptions,
-    sessions: Mutex<HashMap<SessionId, Arc<SessionEntry>>>,
-    changes: broadcast::Sender<SessionChange>,
-}
-
-impl LocalShared {
-    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<SessionEntry>>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn entry(&self, session_id: &SessionId) -> Arc<SessionEntry> {
-        let mut sessions = self.sessions();
-        let entry = sessions
-            .entry(session_id.clone())
-            .or_insert_with(|| Arc::new(SessionEntry::new(session_id.clone(), Arc::clone(&self.store))));
-        Arc::clone(entry)
-    }
-
-    /// Forgets a session that neither a client nor an owner uses.
-    pub(crate) fn forget(&self, entry: &Arc<SessionEntry>) {
-        let mut sessions = self.sessions();
-        // One reference is the map's and one the caller's.
-        let is_unused = Arc::strong_count(entry) <= 2 && !entry.has_owner();
-        if is_unused && sessions.get(&entry.session_id).is_some_and(|known| Arc::ptr_eq(known, entry)) {
-            sessions.remove(&entry.session_id);
-        }
-    }
-
-    pub(crate) async fn report_change(&self, entry: &SessionEntry) {
-        if self.changes.receiver_count() > 0
-            && let Ok(change) = entry.change().await
-        {
-            let _ = self.changes.send(change);
-        }
-    }
 }
 
 impl Local {
@@ -106,13 +48,7 @@ impl Local {
         principal: Principal,
         options: HostOptions,
     ) -> Self {
-        let shared = LocalShared {
-            store,
-            factory,
-            options,
-            sessions: Mutex::new(HashMap::new()),
-            changes: broadcast::channel(CHANGES).0,
-        };
+        let shared = HostState::new(store, factory, options);
         Self { shared: Arc::new(shared), principal }
     }
 
@@ -385,7 +321,7 @@ impl Sessions for Local {
     }
 
     fn changes(&self) -> BoxFuture<'_, Result<ItemStream<SessionChange>, Problem>> {
-        let changes = self.shared.changes.subscribe();
+        let changes = self.shared.subscribe_changes();
         Box::pin(async move {
             let stream = stream::unfold(changes, |mut changes| async move {
                 loop {

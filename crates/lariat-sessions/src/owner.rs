@@ -5,7 +5,6 @@
 //! new owner. Invariant: the owner keeps no state that the journal does not have.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use lariat_api::{
     Action, Answer, Ask, AskKind, AskPolicy, AskSubject, CheckpointParts, CommandId, ContextUse, Delivery,
@@ -13,18 +12,19 @@ use lariat_api::{
     SessionCommand,
 };
 use lariat_core::event::{AgentEvent, CommandRecord, Description, Event, QueueKind};
-use lariat_core::id::{MessageId, RequestId};
+use lariat_core::id::MessageId;
 use lariat_core::message::{AgentMessage, Message, UserMessage};
 use lariat_core::permission::PermissionDecision;
 use lariat_core::run::Run;
 use lariat_core::store::SessionStore;
 use lariat_runtime::{Agent, AgentError, AgentOutput, CommandEffect, CommandRun, RunStream};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::factory::{AgentRequest, HostedAgent};
-use crate::local::LocalShared;
+use crate::host_state::HostState;
 use crate::problems::{self, wrong_status};
+use crate::requests::{Request, UnattendedAsk};
 use crate::session::SessionEntry;
 
 /// Commands that may wait for an owner.
@@ -32,30 +32,8 @@ pub(crate) const INBOX: usize = 64;
 /// Events per read.
 const PAGE: usize = 512;
 
-/// What clients and the host ask an owner.
-pub(crate) enum Request {
-    /// Carry out a command.
-    Command {
-        command: SessionCommand,
-        principal: Principal,
-        reply: oneshot::Sender<Result<Receipt, Problem>>,
-    },
-    /// Report what fills the context window.
-    Context { reply: oneshot::Sender<Result<ContextUse, Problem>> },
-    /// A question waits, and no client is attached.
-    Unattended(UnattendedAsk),
-    /// Continue a run that ended with its process.
-    Recover { reply: oneshot::Sender<Result<(), Problem>> },
-}
-
-/// A question that no client can see.
-pub(crate) enum UnattendedAsk {
-    Permission(RequestId),
-    Budget(RequestId),
-}
-
 pub(crate) struct Owner {
-    shared: Arc<LocalShared>,
+    shared: Arc<HostState>,
     entry: Arc<SessionEntry>,
     inbox: mpsc::Receiver<Request>,
     /// For the task that forwards events.
@@ -96,7 +74,7 @@ struct Accepted {
 
 impl Owner {
     /// Starts the owner of a session.
-    pub(crate) fn start(shared: Arc<LocalShared>, entry: Arc<SessionEntry>) -> mpsc::Sender<Request> {
+    pub(crate) fn start(shared: Arc<HostState>, entry: Arc<SessionEntry>) -> mpsc::Sender<Request> {
         let (requests, inbox) = mpsc::channel(INBOX);
         let owner = Self {
             shared,
@@ -622,7 +600,7 @@ impl Owner {
         self.record(accepted, vec![CommandEffect::note(event)]).await
     }
 
-    /// Records a command with its effects, in the active run or outside of one.
+    /// Records a command with its effects, in the active run, or without a run.
     async fn record(&mut self, accepted: Accepted, effects: Vec<CommandEffect>) -> Result<Receipt, Problem> {
         self.recover().await?;
         let agent = self.agent().await?;
@@ -753,7 +731,7 @@ async fn ended(
 /// Passes live events to clients, reports changes, and notices questions that no client can see.
 async fn forward_events(
     mut events: lariat_runtime::observe::Subscription,
-    shared: Arc<LocalShared>,
+    shared: Arc<HostState>,
     entry: Arc<SessionEntry>,
     owner: mpsc::WeakSender<Request>,
 ) {
@@ -774,6 +752,3 @@ async fn forward_events(
         }
     }
 }
-
-/// The default time after which an owner without work ends.
-pub(crate) const IDLE_TIME: Duration = Duration::from_secs(300);

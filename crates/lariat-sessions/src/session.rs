@@ -9,8 +9,8 @@ use lariat_core::id::SessionId;
 use tokio::sync::{MutexGuard, broadcast, mpsc};
 
 use crate::fold::ViewFold;
-use crate::owner::Request;
 use crate::problems;
+use crate::requests::Request;
 
 /// Events per read.
 const PAGE: usize = 512;

@@ -53,7 +53,7 @@ impl Agent {
         self.start(Task::Deliver, Caller::Watches, None)
     }
 
-    /// Records a command with its effects, in the active run or outside of one. Returns the position of the record once it
+    /// Records a command with its effects, in the active run, or without a run. Returns the position of the record once it
     /// is durable.
     ///
     /// # Errors
