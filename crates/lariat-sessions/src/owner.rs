@@ -245,7 +245,8 @@ impl Owner {
 
     fn drive(&mut self, stream: RunStream) {
         self.entry.set_running(true);
-        self.run = Some(tokio::spawn(stream.finish()));
+        // If this process ends, the next one continues the run; it must not end as if a person had stopped it.
+        self.run = Some(tokio::spawn(stream.finish_detached()));
     }
 
     async fn on_run_end(&mut self, ended: Result<AgentOutput, AgentError>) {

@@ -195,6 +195,23 @@ impl RunStream {
         self.cancel.cancel();
     }
 
+    /// Waits for the end of the run like [`RunStream::finish`], but dropping the future does not cancel the run: for a host
+    /// whose runs do not depend on who waits for them. A run whose process ends stays recoverable.
+    ///
+    /// # Errors
+    /// As for [`RunStream::finish`].
+    pub fn finish_detached(mut self) -> impl Future<Output = Result<AgentOutput, AgentError>> + Send + use<> {
+        self.events = None;
+        self.finished = true;
+        let task = std::mem::replace(&mut self.task, Task::Failed(None));
+        async move {
+            match task {
+                Task::Running(task) => task.await.unwrap_or(Err(AgentError::TaskLost)),
+                Task::Failed(error) => Err(error.unwrap_or(AgentError::TaskLost)),
+            }
+        }
+    }
+
     /// Waits for the end of the run and discards the remaining events. Dropping the future cancels the run.
     ///
     /// # Errors
