@@ -36,8 +36,10 @@ mod rust_tokens;
 mod sdk;
 mod server_process;
 mod servers;
+mod sessions;
 mod simulate;
 mod steps;
+mod terminal;
 mod wire;
 mod words;
 mod workspace;
@@ -95,6 +97,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Store(name, arguments) => {
             return proof::shared_binary("store", name, &arguments).pass_through(&workspace);
         }
+        Command::Sessions(proof) => proof.run(&workspace)?,
         Command::Host(name, arguments) => {
             return proof::shared_binary("host", name, &arguments).pass_through(&workspace);
         }
@@ -122,6 +125,9 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Sdk => sdk::run(&workspace)?,
         Command::KillCli(arguments) => {
             return kill_cli::command_line(kill_cli::PROGRAM, &arguments)?.pass_through(&workspace);
+        }
+        Command::Terminal(arguments) => {
+            return terminal::command_line(&arguments)?.pass_through(&workspace);
         }
         Command::KillHost(arguments) => {
             return kill_cli::command_line(kill_cli::HOST, &arguments)?.pass_through(&workspace);

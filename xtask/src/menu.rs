@@ -10,6 +10,7 @@ use crate::crates::Timing;
 use crate::deny::Scope;
 use crate::embed::Embed;
 use crate::fuzz::Fuzz;
+use crate::sessions::SessionsProof;
 
 /// A group of commands in the help.
 struct Group {
@@ -73,7 +74,14 @@ const PROVE: &[(&str, &str)] = &[
         "Open the files a power cut may leave [--store sqlite|jsonl, --images N, --seed N]",
     ),
     ("writers [ARGS]", "Let several processes write to one session [--store sqlite|jsonl, --rounds N]"),
-    ("sessions [ARGS]", "Open many sessions with 256 file descriptors [--store sqlite|jsonl, --sessions N]"),
+    (
+        "sessions [PART]...",
+        "Prove session hosts: conformance, planted mistakes, races, attach, kills [all parts; --short]",
+    ),
+    (
+        "session-stores [ARGS]",
+        "Open many sessions with 256 file descriptors [--store sqlite|jsonl, --sessions N]",
+    ),
     ("corrupt [ARGS]", "Damage session files; the intact parts must be recovered [--mutants N, --seed N]"),
     (
         "undo [ARGS]",
@@ -95,6 +103,10 @@ const PROVE: &[(&str, &str)] = &[
         "Open hostile repositories, then trust and change them [--count N, --seed N, --planted]",
     ),
     ("attacks [--program PATH] [NAME]...", "Attack the built program from outside; every attack must fail"),
+    (
+        "terminal [ARGS]",
+        "Drive the terminal UI on a pseudo terminal; print figures [--idle S, --asks N, --resizes N, --rounds N, --seed N]",
+    ),
     (
         "kill-host [ARGS]",
         "Kill the background host while clients use it; no command may be lost or happen twice [--kills N, --seed N]",
@@ -146,6 +158,8 @@ pub(crate) enum Command {
     Wire(&'static str, Vec<String>),
     /// A proof of the stores, by name.
     Store(&'static str, Vec<String>),
+    /// The proof of session hosts.
+    Sessions(SessionsProof),
     Corrupt(Vec<String>),
     Escape(Vec<String>),
     /// A proof of the host, by name.
@@ -161,6 +175,7 @@ pub(crate) enum Command {
     Sdk,
     KillCli(Vec<String>),
     KillHost(Vec<String>),
+    Terminal(Vec<String>),
     Servers,
     LongRun(Vec<String>),
     RepoMap(Vec<String>),
@@ -206,6 +221,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "sdk" => no_arguments(name, rest, Command::Sdk)?,
         "kill-cli" => Command::KillCli(rest.to_vec()),
         "kill-host" => Command::KillHost(rest.to_vec()),
+        "terminal" => Command::Terminal(rest.to_vec()),
         "faults" => Command::Wire("faults", rest.to_vec()),
         "servers" => no_arguments(name, rest, Command::Servers)?,
         "compactions" => Command::Wire("compactions", rest.to_vec()),
@@ -215,7 +231,8 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "disk-faults" => Command::Store("disk-faults", rest.to_vec()),
         "power-loss" => Command::Store("power-loss", rest.to_vec()),
         "writers" => Command::Store("writers", rest.to_vec()),
-        "sessions" => Command::Store("sessions", rest.to_vec()),
+        "sessions" => Command::Sessions(SessionsProof::parse(rest)?),
+        "session-stores" => Command::Store("sessions", rest.to_vec()),
         "corrupt" => Command::Corrupt(rest.to_vec()),
         "escape" => Command::Escape(rest.to_vec()),
         "sandbox" => Command::Host("sandbox", rest.to_vec()),

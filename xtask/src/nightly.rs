@@ -25,7 +25,10 @@ const SHARDS: &[(&str, &[&str])] = &[
     ("store-jsonl", &["crash --store jsonl", "disk-faults --store jsonl", "writers --store jsonl"]),
     ("store-postgres", &["crash --store postgres"]),
     ("power-loss", &["power-loss --store sqlite", "power-loss --store jsonl"]),
-    ("sessions", &["sessions --store sqlite --sessions 100000", "sessions --store jsonl", "corrupt"]),
+    (
+        "session-stores",
+        &["session-stores --store sqlite --sessions 100000", "session-stores --store jsonl", "corrupt"],
+    ),
     (
         "store-planted",
         &[
@@ -33,7 +36,7 @@ const SHARDS: &[(&str, &[&str])] = &[
             "disk-faults --store sqlite --planted",
             "power-loss --planted",
             "writers --store sqlite --planted",
-            "sessions --store sqlite --planted",
+            "session-stores --store sqlite --planted",
         ],
     ),
     ("host", &["sandbox", "sandbox --planted", "processes", "processes --planted"]),
@@ -41,7 +44,8 @@ const SHARDS: &[(&str, &[&str])] = &[
     ("shell-1", &["shell-diff --count 100000"]),
     ("shell-2", &["shell-diff --count 100000 --seed 100001", "shell-diff --planted"]),
     ("gate", &["injections", "injections --planted", "hostile-repos", "hostile-repos --planted", "attacks"]),
-    ("programs", &["kill-cli", "kill-host", "sdk", "servers"]),
+    ("sessions", &["sessions"]),
+    ("programs", &["kill-cli", "terminal", "sdk", "servers"]),
     ("mistakes", &["mistakes"]),
     ("embed", &["embed", "embed --beside"]),
     ("features", &["features"]),

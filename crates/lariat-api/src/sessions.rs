@@ -9,8 +9,8 @@ use lariat_core::store::BlobHash;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Cursor, Live, LogItem, Problem, Receipt, SessionChange, SessionCommand, SessionFilter, SessionPage,
-    SessionView,
+    Cursor, Live, LogItem, Problem, ProblemCode, Receipt, SessionChange, SessionCommand, SessionFilter,
+    SessionPage, SessionView,
 };
 
 /// A stream of items. Dropping it detaches the client and never stops a run.
@@ -108,6 +108,9 @@ pub struct LogRequest {
     /// Read after this position; from the start without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Cursor>,
+    /// Read at most this many of the events that exist now, the newest ones. Not together with `after`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<u64>,
     /// Whether to continue with new events after [`LogItem::Synced`].
     pub follow: bool,
 }
@@ -115,7 +118,24 @@ pub struct LogRequest {
 impl LogRequest {
     /// Reads everything after a position and follows.
     pub const fn follow(after: Cursor) -> Self {
-        Self { after: Some(after), follow: true }
+        Self { after: Some(after), last: None, follow: true }
+    }
+
+    /// Reads at most this many of the newest events and follows: what a front end shows of a long session at first.
+    pub const fn follow_last(events: u64) -> Self {
+        Self { after: None, last: Some(events), follow: true }
+    }
+
+    /// Checks that the request says in one way where to begin.
+    ///
+    /// # Errors
+    /// If it has both `after` and `last`.
+    pub fn check(&self) -> Result<(), Problem> {
+        if self.after.is_some() && self.last.is_some() {
+            return Err(Problem::new(ProblemCode::Invalid, "`after` and `last` exclude each other")
+                .with_hint("use `last` for the first request and `after` to continue"));
+        }
+        Ok(())
     }
 }
 

@@ -193,7 +193,7 @@ async def questions():
             denied = messages[-1].permission_denials or []
             check.same(f"asked about {name}", asked[-1][:2], ("Bash", {"command": f"touch {name}"}))
             check.same(f"{name} is made", (work / name).exists(), name == "wanted")
-            check.same(f"{name} is told as denied", len(denied), 1 if name == "unwanted" else 0)
+            check.same(f"{name} is reported as denied", len(denied), 1 if name == "unwanted" else 0)
         check.true("what was changed runs", (work / "changed").exists())
 
     async with ClaudeSDKClient(options=options(can_use_tool=decide, disallowed_tools=["Bash(touch changed)"])) as client:

@@ -1,7 +1,7 @@
 use lariat_service::config::KEYS;
+use lariat_terminal::outcome::limit_words;
 
 use super::*;
-use crate::screen::summary::limit_words;
 
 fn failure_context(provider: &str, key: Option<&str>) -> FailureContext {
     FailureContext {

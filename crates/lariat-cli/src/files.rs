@@ -28,6 +28,21 @@ pub(crate) fn text(path: &Path) -> Option<String> {
     std::fs::read_to_string(path).ok()
 }
 
+/// Returns the start of a regular file, or `None` if it cannot be read or is not UTF-8.
+pub(crate) fn start(path: &Path, most: u64) -> Option<String> {
+    if !path.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    File::open(path).ok()?.take(most).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// Removes a file, if it exists.
+pub(crate) fn remove(path: &Path) {
+    let _ = std::fs::remove_file(path);
+}
+
 pub(crate) fn open(path: &Path) -> Result<File, Problem> {
     File::open(path).map_err(|error| problem(path, "read the file", &error))
 }

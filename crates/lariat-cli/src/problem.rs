@@ -83,6 +83,8 @@ impl From<ServiceError> for Problem {
                 Self::new(Exit::Setup, cause)
                     .hint(format!("set {variable}, or run `lariat auth login {provider}`"))
             }
+            ServiceError::NoStoreUrl => Self::new(Exit::Setup, cause)
+                .hint("set LARIAT_STORE__URL to the address of the database, such as `postgresql://lariat@localhost/lariat`"),
             ServiceError::UnknownSession(_)
             | ServiceError::AmbiguousSession { .. }
             | ServiceError::NothingToContinue(_) => {

@@ -124,9 +124,9 @@ impl ProcessEnv {
 
     /// Opens the service with the session store.
     pub(crate) async fn service(&self, place: &LoadedProject) -> Result<LocalService, ServiceError> {
-        let path = place.settings.store.path.clone();
         let keys = Arc::new(self.keys());
-        let service = LocalService::open(self.folders.clone(), path, self.environment(), keys).await?;
+        let store = &place.settings.store;
+        let service = LocalService::open(self.folders.clone(), store, self.environment(), keys).await?;
         Ok(service
             .with_client(self.client(&place.settings)?)
             .with_launch_helper(LaunchHelper::current_executable()))

@@ -7,6 +7,10 @@
 //! - A fork shares the events before it and copies none of them.
 //! - After a delete, no reader finds the session any more.
 
+mod recorded;
+
+pub use recorded::{Checkpoint, SessionGoal, SessionLearning};
+
 use serde::{Deserialize, Serialize};
 
 use crate::BoxFuture;
@@ -359,4 +363,29 @@ pub trait SessionArchive: SessionStore {
     /// `grace`.
     fn collect_garbage(&self, grace: std::time::Duration)
     -> BoxFuture<'_, Result<GarbageReport, StoreError>>;
+
+    /// Returns the checkpoints of a session, including those of the events that it shares with its ancestors, oldest
+    /// first. Reads the whole journal, unless the store has an index.
+    fn checkpoints<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+    ) -> BoxFuture<'a, Result<Vec<Checkpoint>, StoreError>> {
+        Box::pin(recorded::checkpoints(self, session_id))
+    }
+
+    /// Returns what all sessions learned and did not unlearn, newest first: those with a tag if one is given, and at most
+    /// `limit` (0 = no limit). Reads all journals, unless the store has an index.
+    fn learnings<'a>(
+        &'a self,
+        tag: Option<&'a str>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<SessionLearning>, StoreError>> {
+        Box::pin(recorded::learnings(self, tag, limit))
+    }
+
+    /// Returns the current goals of all sessions, most recent change first. Reads all journals, unless the store has an
+    /// index.
+    fn goals(&self) -> BoxFuture<'_, Result<Vec<SessionGoal>, StoreError>> {
+        Box::pin(recorded::goals(self))
+    }
 }

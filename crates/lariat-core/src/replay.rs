@@ -122,12 +122,14 @@ pub fn replay_loop(config: &Arc<RunConfig>, records: &[Event], loop_id: &LoopId)
     Some(Replay { loop_id: loop_id.clone(), same: replayer.at, divergence: divergence.map(|found| *found) })
 }
 
-/// Returns whether the machine itself records such an event. Others come from the driver or the user.
+/// Returns whether the machine itself must record such an event. Others come from the driver or the user, or depend on a
+/// setting that the journal does not contain.
 const fn is_recorded_by_machine(event: &AgentEvent) -> bool {
     event.is_durable()
         && !matches!(
             event,
             AgentEvent::Checkpoint { .. }
+                | AgentEvent::SessionFormed { .. }
                 | AgentEvent::SessionDescribed(_)
                 | AgentEvent::SessionImported(_)
                 | AgentEvent::SessionTakenOver { .. }
@@ -235,12 +237,14 @@ impl LoopReplayer<'_> {
                 self.answers.ask(effect);
                 continue;
             };
-            if !record.is_durable() {
+            if !record.is_durable() || !is_recorded_by_machine(&record.event) {
                 continue;
             }
             match self.expected.get(self.at) {
                 Some(expected) if self.ids.matches(&expected.event, &record.event) => self.at += 1,
                 None => return Ok(()),
+                // Earlier versions did not record these events.
+                Some(_) if self.is_missing_kind(&record.event) => {}
                 // The machine of the crashed process would have recorded this next, but the crash prevented
                 // it.
                 Some(expected) if matches!(expected.event, AgentEvent::LoopRecovered { .. }) => return Ok(()),
@@ -248,6 +252,14 @@ impl LoopReplayer<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Returns whether the journal was written before events of this kind existed: the loop has none of them.
+    fn is_missing_kind(&self, event: &AgentEvent) -> bool {
+        let is_same_kind =
+            |other: &Event| std::mem::discriminant(&other.event) == std::mem::discriminant(event);
+        matches!(event, AgentEvent::ToolBlocked { .. } | AgentEvent::TasksChanged { .. })
+            && !self.expected.iter().any(is_same_kind)
     }
 
     /// Counts events that report a repetition in a result that was lost in a crash. The journal does not

@@ -1,13 +1,16 @@
 //! Records which session is changing which file.
 //!
 //! Several agents may work in the same directory. A file belongs to the session that changed it last until a lease ends;
-//! another session that wants to change it gets an error instead. The table lives in memory only: the file tools detect
-//! changes from outside by themselves.
+//! another session that wants to change it gets an error instead. The table lives in memory; [`Claims::shared`] also has a
+//! small file, for sessions in other processes of the same user. Claims of a process that ended do not apply. Claims are a
+//! courtesy: if the file cannot be used, tool calls run, and the file tools detect changes from outside by themselves.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use crate::shared_claims::{FileClaimed, SharedClaims};
 
 /// Default time that a file stays with the session that changed it last.
 const LEASE: Duration = Duration::from_secs(60);
@@ -16,6 +19,7 @@ const LEASE: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug)]
 pub struct Claims {
     table: Arc<Mutex<BTreeMap<PathBuf, Claim>>>,
+    shared: Option<Arc<SharedClaims>>,
     lease: Duration,
 }
 
@@ -25,18 +29,6 @@ struct Claim {
     /// Tool calls that are changing the file now.
     calls: u32,
     since: Instant,
-}
-
-/// Another session is changing the file.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is being changed by another agent (session {session}, {} s ago). Work on something else, or wait and read it again.", path.display(), age.as_secs())]
-pub struct FileClaimed {
-    /// The claimed file.
-    pub path: PathBuf,
-    /// The session that has claimed it.
-    pub session: String,
-    /// Time since that session last claimed or changed it.
-    pub age: Duration,
 }
 
 /// Claims the files that a tool call changes. They stay with its session until the lease ends after this is dropped.
@@ -63,7 +55,12 @@ impl Default for Claims {
 impl Claims {
     /// Creates a table in which a file stays with the session that changed it last for `lease`.
     pub fn new(lease: Duration) -> Self {
-        Self { table: Arc::default(), lease }
+        Self { table: Arc::default(), shared: None, lease }
+    }
+
+    /// Creates a table that all processes of this user share, in files of this directory.
+    pub fn shared(directory: impl Into<PathBuf>) -> Self {
+        Self { shared: Some(Arc::new(SharedClaims::new(directory.into(), LEASE))), ..Self::default() }
     }
 
     /// Claims all of these files for a session, or none.
@@ -80,6 +77,9 @@ impl Claims {
                 return Err(FileClaimed { path, session, age: now.duration_since(claim.since) });
             }
         }
+        if let Some(shared) = &self.shared {
+            shared.take(session, &paths)?;
+        }
         for path in &paths {
             let claim = Claim { session: session.to_owned(), calls: 0, since: now };
             let claim = table.entry(path.clone()).or_insert(claim);
@@ -93,6 +93,9 @@ impl Claims {
     pub fn release(&self, session: &str) {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         table.retain(|_, claim| claim.session != session);
+        if let Some(shared) = &self.shared {
+            shared.release(session);
+        }
     }
 
     /// Returns the session that has claimed a file.

@@ -19,6 +19,43 @@ const MAX_BYTES: u64 = 64 * 1024 * 1024;
 #[derive(Clone, Debug)]
 pub struct StateFile {
     path: PathBuf,
+    /// Whether a change survives a power cut.
+    is_synced: bool,
+}
+
+/// Shows other processes that its owner lives. Ends when dropped and when the process ends.
+#[derive(Debug)]
+pub(crate) struct Presence {
+    path: PathBuf,
+    _locked: File,
+}
+
+impl Presence {
+    /// Announces the owner by a lock on the file at `path`.
+    pub(crate) fn announce(path: PathBuf) -> io::Result<Self> {
+        make_private(path.parent().unwrap_or(Path::new(".")))?;
+        let file = open_private(&path)?;
+        // Another process holds the lock for a moment, while it checks.
+        file.lock()?;
+        Ok(Self { path, _locked: file })
+    }
+
+    /// Returns whether a living owner announced itself at `path`. Removes the file of an owner that ended.
+    pub(crate) fn is_at(path: &Path) -> bool {
+        let Ok(file) = File::open(path) else { return false };
+        let is_present = matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock));
+        if !is_present {
+            let _ = std::fs::remove_file(path);
+        }
+        is_present
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        // If this fails, the next process that checks removes the file.
+        let _ = std::fs::remove_file(&self.path);
+    }
 }
 
 /// A file of the user could not be used. The caller continues as if it were empty, or stops.
@@ -54,7 +91,13 @@ pub enum StateFileError {
 impl StateFile {
     /// Uses the file at `path`, which need not exist yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self { path: path.into(), is_synced: true }
+    }
+
+    /// Does not wait for the disk after a change: for values that need not survive a power cut.
+    pub(crate) const fn unsynced(mut self) -> Self {
+        self.is_synced = false;
+        self
     }
 
     /// Reads the value; the default if there is no file.
@@ -125,6 +168,9 @@ impl StateFile {
         }
         let mut file = open_private(&new)?;
         file.write_all(&text)?;
+        if !self.is_synced {
+            return std::fs::rename(&new, &self.path);
+        }
         file.sync_all()?;
         std::fs::rename(&new, &self.path)?;
         File::open(folder)?.sync_all()

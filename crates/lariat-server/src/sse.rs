@@ -50,7 +50,7 @@ impl Decoder {
         while let Some(line) = self.line() {
             if line.is_empty() {
                 let name = std::mem::take(&mut self.name);
-                // Without data there is no event, only a name that applies to nothing.
+                // A name without data is not an event.
                 if let Some(data) = self.data.take() {
                     return Some(Frame::Event { name, data });
                 }

@@ -57,8 +57,9 @@ pub(crate) fn session_path(session_id: &str, rest: &[&str]) -> String {
 /// Returns the path and the query that read a log.
 pub(crate) fn log_path(session_id: &str, request: &LogRequest) -> String {
     let after = request.after.as_ref().map(|cursor| format!("after={}&", segment(&cursor.to_string())));
-    let follow = request.follow;
-    format!("{}?{}follow={follow}", session_path(session_id, &["log"]), after.unwrap_or_default())
+    let last = request.last.map(|last| format!("last={last}&"));
+    let from = after.into_iter().chain(last).collect::<String>();
+    format!("{}?{from}follow={}", session_path(session_id, &["log"]), request.follow)
 }
 
 /// Returns the path and the query that list sessions.

@@ -15,8 +15,8 @@ use lariat_core::id::SessionId;
 use lariat_core::model::{ModelConfig, StreamProvider};
 use lariat_core::store::SessionStore;
 use lariat_core::usage::Cost;
-use lariat_guard::ApprovalStore;
 use lariat_guard::hooks::HookConfig;
+use lariat_guard::{ApprovalStore, Claims};
 use lariat_host::process::{Environment, Supervisor};
 use lariat_host::sandbox::{Destination, Network, Policy, Sandbox, is_writable, machine_memory};
 use lariat_host::undo::{Undo, UndoError, UndoLimits};
@@ -111,6 +111,7 @@ impl Session {
             .tools(tools)
             .permission_policy(Arc::clone(&gate))
             .retry(retry(settings))
+            .checkpoints(settings.undo.checkpoints)
             .context(context(settings, &model));
         // Limits apply to model requests; inspecting the context needs no price.
         if parts.purpose == Purpose::Calling {
@@ -361,6 +362,7 @@ fn gate(
     let runner = AllHooks { programs: runner, callbacks, transcript: transcript.cloned() };
     let gate = parts.place.opened.gate_with(more, Arc::new(runner), environment);
     let gate = gate.with_approvals(ApprovalStore::new(parts.folders.approvals()))?;
+    let gate = gate.with_claims(Claims::shared(parts.folders.claims()));
     let gate = match transcript {
         Some(transcript) => gate.with_transcript(transcript.path().display().to_string()),
         None => gate,

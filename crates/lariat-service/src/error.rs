@@ -27,6 +27,9 @@ pub enum ServiceError {
     /// The record of trust or approvals could not be read or written.
     #[error(transparent)]
     Book(#[from] StateFileError),
+    /// Sessions are to be stored in PostgreSQL, but no database is named.
+    #[error("`store.kind` is `postgres`, but `store.url` is not set")]
+    NoStoreUrl,
     /// No model is set, and no API key suggests one.
     #[error("no model configured")]
     NoModel,

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a session that runs in a host has the same permissions, sandbox and tools as one that `lariat run` runs.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use lariat_api::{Principal, Problem, ProblemCode};
@@ -21,12 +22,21 @@ pub struct ProjectAgents {
     service: LocalService,
     /// The settings in the host's environment.
     environment: Map<String, Value>,
+    /// How to load the directory that the host was started for. Other directories have their own settings only.
+    started_for: Option<LoadOptions>,
 }
 
 impl ProjectAgents {
     /// Builds agents on the store of a service. `environment` has the settings from variables.
     pub const fn new(service: LocalService, environment: Map<String, Value>) -> Self {
-        Self { service, environment }
+        Self { service, environment, started_for: None }
+    }
+
+    /// Applies flags, rules and trust of a command line to the sessions of its directory.
+    #[must_use]
+    pub fn with_options(mut self, options: LoadOptions) -> Self {
+        self.started_for = Some(options);
+        self
     }
 
     /// Hosts the sessions of the service's store for a principal.
@@ -40,7 +50,10 @@ impl ProjectAgents {
             Problem::new(ProblemCode::Invalid, "the session has no working directory")
                 .with_hint("continue it with `lariat run --resume` in the directory where it belongs")
         })?;
-        let mut options = LoadOptions::new(directory);
+        let mut options = match &self.started_for {
+            Some(options) if options.directory == Path::new(directory) => options.clone(),
+            _ => LoadOptions::new(directory),
+        };
         options.environment.clone_from(&self.environment);
         if let Some(model) = request.model {
             options.flags.insert("model".to_owned(), model.name.as_str().into());

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use lariat_core::BoxFuture;
+use lariat_core::archive::SessionArchive;
 use lariat_runtime::prompt::{Learnings, StoredLearning};
-use lariat_store::sqlite::SqliteStore;
 
 /// Maximum number of learnings to read, newest first.
 const MAX_LEARNINGS: usize = 1_000;
 
 /// The learnings of all sessions in a store.
 #[derive(Clone)]
-pub struct StoredLearnings(pub Arc<SqliteStore>);
+pub struct StoredLearnings(pub Arc<dyn SessionArchive>);
 
 impl Learnings for StoredLearnings {
     fn learnings(&self) -> BoxFuture<'_, Vec<StoredLearning>> {

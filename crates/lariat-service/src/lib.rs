@@ -50,6 +50,8 @@ mod session_changes;
 #[cfg(feature = "service")]
 mod session_management;
 #[cfg(feature = "service")]
+mod session_store;
+#[cfg(feature = "service")]
 mod task_guidance;
 #[cfg(feature = "service")]
 mod temporary;

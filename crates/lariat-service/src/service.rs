@@ -10,14 +10,14 @@ use lariat_model::ProviderRegistry;
 use lariat_model::http::{ClientConfig, HttpClient};
 use lariat_runtime::new_session_id;
 use lariat_runtime::prompt::ContextReport;
-use lariat_store::StoreOptions;
 use lariat_store::sqlite::SqliteStore;
 
 use crate::assembly::SessionParts;
+use crate::config::StoreSettings;
 use crate::loaded_project::LoadedProject;
 use crate::models::{Keys, Purpose};
-use crate::private::{self, PriorAccess};
 use crate::session::{Session, SessionOptions};
+use crate::session_store;
 use crate::{ServiceError, UserDirectories};
 
 /// Which session to use.
@@ -51,7 +51,7 @@ pub struct LocalService {
     folders: UserDirectories,
     environment: Environment,
     keys: Arc<dyn Keys>,
-    store: Arc<SqliteStore>,
+    store: Arc<dyn SessionArchive>,
     registry: ProviderRegistry,
     client: ClientConfig,
     launch_helper: Option<LaunchHelper>,
@@ -64,33 +64,18 @@ pub struct LocalService {
 const AMBIGUOUS: usize = 5;
 
 impl LocalService {
-    /// Opens the user's session store. `path` overrides its usual location.
+    /// Opens the session store that the settings choose.
     ///
     /// # Errors
     /// If it cannot be opened.
     pub async fn open(
         folders: UserDirectories,
-        path: Option<std::path::PathBuf>,
+        store: &StoreSettings,
         environment: Environment,
         keys: Arc<dyn Keys>,
     ) -> Result<Self, ServiceError> {
-        let mut notices = Vec::new();
-        let mut say = |path: &std::path::Path, was: PriorAccess| {
-            if was == PriorAccess::Open {
-                notices.push(format!("other users could read {}; fixed, now only you can", path.display()));
-            }
-        };
-        let state = private::directory(&folders.state)
-            .map_err(|error| ServiceError::folder(&folders.state, error))?;
-        say(&folders.state, state);
-        let path = path.unwrap_or_else(|| folders.sessions());
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        if let Some(folder) = folder {
-            private::user_directory(folder).map_err(|error| ServiceError::folder(folder, error))?;
-        }
-        say(&path, private::database(&path).map_err(|error| ServiceError::folder(&path, error))?);
-        let store = SqliteStore::open(&path, StoreOptions::default()).await?;
-        Ok(Self { notices, ..Self::on(folders, Arc::new(store), environment, keys) })
+        let opened = session_store::open(&folders, store).await?;
+        Ok(Self { notices: opened.notices, ..Self::on(folders, opened.archive, environment, keys) })
     }
 
     /// Opens an in-memory store, whose sessions end with the process.
@@ -108,7 +93,7 @@ impl LocalService {
 
     fn on(
         folders: UserDirectories,
-        store: Arc<SqliteStore>,
+        store: Arc<dyn SessionArchive>,
         environment: Environment,
         keys: Arc<dyn Keys>,
     ) -> Self {
@@ -144,12 +129,7 @@ impl LocalService {
 
     /// The session archive: list, read, fork, delete, verify and watch sessions.
     pub fn archive(&self) -> Arc<dyn SessionArchive> {
-        Arc::clone(&self.store) as Arc<dyn SessionArchive>
-    }
-
-    /// The SQLite store itself.
-    pub fn store(&self) -> &Arc<SqliteStore> {
-        &self.store
+        Arc::clone(&self.store)
     }
 
     /// The user's directories.

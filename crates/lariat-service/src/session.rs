@@ -137,6 +137,15 @@ impl Session {
         Ok(self.agent.continue_loop()?)
     }
 
+    /// Runs an earlier run of the session again from its recorded start, or the newest one if `run` is `None`. The number is
+    /// the last part of a loop id, as in the automatic checkpoint `auto/run-3`. Files are not changed.
+    ///
+    /// # Errors
+    /// If a run is active, the session has no such run, or the journal cannot be read or written.
+    pub async fn rerun(&self, run: Option<u64>) -> Result<RunStream, ServiceError> {
+        Ok(self.agent.rerun(run).await?)
+    }
+
     /// The changes queued in plan mode, each with its effect on the current files.
     ///
     /// # Errors

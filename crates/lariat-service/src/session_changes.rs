@@ -6,16 +6,18 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use lariat_core::archive::{Checkpoint, SessionGoal};
 use lariat_core::budget::{BudgetLimits, BudgetScope};
-use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION, Goal};
+use lariat_core::event::{AUTOMATIC_CHECKPOINT, AgentEvent, Event, EventRecord, FORMAT_VERSION, Goal};
 use lariat_core::id::{EventId, MessageId, SessionId, ToolCallId};
 use lariat_core::message::SharedMessage;
 use lariat_core::session::SessionFold;
-use lariat_core::store::SessionStore as _;
 use lariat_core::time::Timestamp;
-use lariat_store::sqlite::{Checkpoint, SessionGoal};
 
 use crate::{LocalService, ServiceError};
+
+/// Maximum number of checkpoints of one session that its runs recorded by themselves.
+const MOST_AUTOMATIC_CHECKPOINTS: usize = 20;
 
 impl LocalService {
     /// Checks that no other process writes to a session.
@@ -23,8 +25,8 @@ impl LocalService {
     /// # Errors
     /// If another process does, or the store fails.
     pub async fn check_writable(&self, session_id: &SessionId) -> Result<(), ServiceError> {
-        let epoch = self.store().claim(session_id).await?;
-        Ok(self.store().release(session_id, epoch).await?)
+        let epoch = self.archive().claim(session_id).await?;
+        Ok(self.archive().release(session_id, epoch).await?)
     }
 
     /// Pins a message, so that compaction leaves it and its exchange unchanged, or unpins it.
@@ -86,12 +88,21 @@ impl LocalService {
         self.append_event(session_id, AgentEvent::Checkpoint { label: label.to_owned(), message_id }).await
     }
 
-    /// The checkpoints of a session, oldest first.
+    /// The checkpoints of a session, oldest first: all that the user named, and the newest that runs recorded by themselves.
     ///
     /// # Errors
     /// If the store cannot be read.
     pub async fn checkpoints(&self, session_id: &SessionId) -> Result<Vec<Checkpoint>, ServiceError> {
-        Ok(self.store().checkpoints(session_id).await?)
+        let mut checkpoints = self.archive().checkpoints(session_id).await?;
+        let is_automatic = |checkpoint: &Checkpoint| checkpoint.label.starts_with(AUTOMATIC_CHECKPOINT);
+        let automatic = checkpoints.iter().filter(|checkpoint| is_automatic(checkpoint)).count();
+        let mut too_old = automatic.saturating_sub(MOST_AUTOMATIC_CHECKPOINTS);
+        checkpoints.retain(|checkpoint| {
+            let is_dropped = too_old > 0 && is_automatic(checkpoint);
+            too_old -= usize::from(is_dropped);
+            !is_dropped
+        });
+        Ok(checkpoints)
     }
 
     /// Raises the limits of a session. What is unlimited stays unlimited.
@@ -135,7 +146,7 @@ impl LocalService {
     /// # Errors
     /// If the store cannot be read.
     pub async fn goals(&self) -> Result<Vec<SessionGoal>, ServiceError> {
-        Ok(self.store().goals().await?)
+        Ok(self.archive().goals().await?)
     }
 }
 

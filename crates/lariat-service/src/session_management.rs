@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lariat_core::clock::{Clock as _, EntropySource as _};
 use lariat_core::event::{AgentEvent, Description, Event, EventRecord, FORMAT_VERSION};
 use lariat_core::id::{EventId, MessageId, SessionId};
-use lariat_core::store::{Append, SessionStore as _, StoreError};
+use lariat_core::store::{Append, StoreError};
 use lariat_core::time::{Minter, Stamp};
 use lariat_runtime::system::{SystemClock, SystemEntropy};
 use lariat_store::interchange::ImportedSession;
@@ -25,7 +25,7 @@ impl LocalService {
     pub async fn events(&self, session_id: &SessionId) -> Result<Vec<Event>, ServiceError> {
         let mut events: Vec<Event> = Vec::new();
         loop {
-            let page = self.store().read(session_id, events.len() as u64, BATCH).await?;
+            let page = self.archive().read(session_id, events.len() as u64, BATCH).await?;
             let is_last = page.len() < BATCH;
             events.extend(page);
             if is_last {
@@ -79,7 +79,7 @@ impl LocalService {
         session_id: &SessionId,
         events: Vec<AgentEvent>,
     ) -> Result<(), ServiceError> {
-        let head = self.store().head(session_id).await?;
+        let head = self.archive().head(session_id).await?;
         let stamp = Stamp { now: SystemClock.now(), entropy: SystemEntropy::new().bits() };
         let mut minter = Minter::default();
         minter.stamp(stamp);
@@ -96,7 +96,7 @@ impl LocalService {
     /// # Errors
     /// If a session with this id exists, or the store fails.
     pub async fn import_session(&self, imported: &ImportedSession) -> Result<(), ServiceError> {
-        let there = self.store().head(&imported.session_id).await?;
+        let there = self.archive().head(&imported.session_id).await?;
         if there > 0 {
             return Err(StoreError::Conflict { expected: 0, actual: there }.into());
         }
@@ -104,10 +104,10 @@ impl LocalService {
     }
 
     async fn append(&self, session_id: &SessionId, head: u64, events: &[Event]) -> Result<(), ServiceError> {
-        let epoch = self.store().claim(session_id).await?;
+        let epoch = self.archive().claim(session_id).await?;
         let mut next = head;
         for batch in events.chunks(BATCH) {
-            next = self.store().append(Append::new(session_id, epoch, next, batch)).await?.next_seq;
+            next = self.archive().append(Append::new(session_id, epoch, next, batch)).await?.next_seq;
         }
         Ok(())
     }

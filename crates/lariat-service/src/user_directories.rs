@@ -31,6 +31,11 @@ impl UserDirectories {
         self.state.join("sessions.db")
     }
 
+    /// The directory of session files, if the settings choose these.
+    pub fn session_files(&self) -> PathBuf {
+        self.state.join("sessions")
+    }
+
     /// The trusted projects and what the user trusted in each.
     pub fn trust(&self) -> PathBuf {
         self.state.join("trust.json")
@@ -71,9 +76,19 @@ impl UserDirectories {
         self.state.join("undo").join(name_of(workspace))
     }
 
+    /// The files that sessions of this user are changing.
+    pub fn claims(&self) -> PathBuf {
+        self.state.join("claims")
+    }
+
     /// What Lariat remembers about a project.
     pub fn memory(&self, project: &Path) -> PathBuf {
         self.state.join("memory").join(format!("{}.json", name_of(project)))
+    }
+
+    /// The history and the drafts of the terminal UI in a directory.
+    pub fn screen(&self, directory: &Path) -> PathBuf {
+        self.state.join("screen").join(name_of(directory))
     }
 
     /// The checkpoints of a session that works in a workspace at the same time as another session.

@@ -8,16 +8,25 @@ use lariat_api::{Answer, Ask, AskChoice, AskDigest, AskId, AskSubject};
 use lariat_core::budget::BudgetRequest;
 use lariat_core::id::ToolCallId;
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
+use lariat_core::session::Question;
 use lariat_core::time::Timestamp;
 
-/// The id of the ask for an approval request or a budget request.
-pub(crate) fn request_ask_id(id: &lariat_core::id::RequestId) -> AskId {
-    AskId::new(id.to_string())
+/// Returns the id under which clients answer a question.
+pub(crate) fn ask_id(question: Question) -> AskId {
+    match question {
+        Question::Plan => AskId::new("plan"),
+        Question::Request(id) => AskId::new(id.to_string()),
+        // A question of a newer version; no client of this one answers it.
+        _ => AskId::new("unknown"),
+    }
 }
 
 pub(crate) fn approval(request: &Arc<PermissionRequest>, asked_at: Timestamp) -> Ask {
-    let mut ask =
-        new_ask(request_ask_id(&request.id), AskSubject::Approval { request: Arc::clone(request) }, asked_at);
+    let mut ask = new_ask(
+        ask_id(Question::Request(request.id)),
+        AskSubject::Approval { request: Arc::clone(request) },
+        asked_at,
+    );
     let choice = |label: &str, decision| AskChoice::new(label, Answer::Approval { decision });
     ask.choices.push(choice("allow once", PermissionDecision::Allow));
     if request.remember.is_some() {
@@ -30,7 +39,7 @@ pub(crate) fn approval(request: &Arc<PermissionRequest>, asked_at: Timestamp) ->
 
 pub(crate) fn budget(request: &Arc<BudgetRequest>, asked_at: Timestamp) -> Ask {
     let subject = AskSubject::Budget { request: Arc::clone(request) };
-    let mut ask = new_ask(request_ask_id(&request.id), subject, asked_at);
+    let mut ask = new_ask(ask_id(Question::Request(request.id)), subject, asked_at);
     ask.choices.push(AskChoice::new("extend as proposed", Answer::Budget { limits: request.proposed }));
     ask.choices.push(AskChoice::new("stop here", Answer::Decline { reason: None }));
     ask
@@ -40,7 +49,7 @@ pub(crate) fn budget(request: &Arc<BudgetRequest>, asked_at: Timestamp) -> Ask {
 pub(crate) fn plan(changes: Vec<ToolCallId>, asked_at: Timestamp) -> Ask {
     let approve = Answer::Plan { approved: changes.clone(), rejected: Vec::new() };
     let reject = Answer::Plan { approved: Vec::new(), rejected: changes.clone() };
-    let mut ask = new_ask(AskId::new("plan"), AskSubject::Plan { changes }, asked_at);
+    let mut ask = new_ask(ask_id(Question::Plan), AskSubject::Plan { changes }, asked_at);
     ask.choices.push(AskChoice::new("carry out all changes", approve));
     ask.choices.push(AskChoice::new("reject all changes", reject));
     ask

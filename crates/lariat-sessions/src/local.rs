@@ -82,7 +82,7 @@ impl Local {
             let session_id = session.archived.session_id;
             let entry = self.shared.entry(&session_id);
             let has_work = entry.fold().await.is_ok_and(|fold| {
-                fold.is_commanded() && (fold.has_open_run() || fold.has_deliverable_message())
+                fold.clients().is_commanded() && (fold.has_open_run() || fold.has_deliverable_message())
             });
             if has_work && self.ask_owner(&entry, |reply| Request::Recover { reply }).await.is_ok() {
                 recovered.push(session_id);

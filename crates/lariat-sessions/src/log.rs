@@ -32,14 +32,16 @@ pub(crate) async fn read(
     entry: Arc<SessionEntry>,
     request: LogRequest,
 ) -> Result<ItemStream<LogItem>, Problem> {
+    request.check()?;
     let head = entry.store.head(&entry.session_id).await;
     let head = head.map_err(|error| problems::from_store(&error))?;
-    let cursor = match request.after {
-        None => Cursor::new(StoreGeneration::after(None), 0),
-        Some(cursor) => {
+    let cursor = match (request.after, request.last) {
+        (Some(cursor), _) => {
             check(&entry, &cursor, head).await?;
             cursor
         }
+        (None, Some(last)) => cursor_at(&entry, head.saturating_sub(last)).await?,
+        (None, None) => cursor_at(&entry, 0).await?,
     };
     let reader = LogReader {
         _attachment: request.follow.then(|| entry.attach()),
@@ -59,18 +61,18 @@ pub(crate) async fn read(
     })))
 }
 
+/// Returns the cursor after the first `next` events.
+async fn cursor_at(entry: &SessionEntry, next: u64) -> Result<Cursor, Problem> {
+    let Some(last) = next.checked_sub(1) else { return Ok(Cursor::new(StoreGeneration::after(None), 0)) };
+    let read = entry.store.read(&entry.session_id, last, 1).await;
+    let events = read.map_err(|error| problems::from_store(&error))?;
+    let last = events.first().map(|event| event.id);
+    Ok(Cursor::new(StoreGeneration::after(last), next))
+}
+
 /// Checks that the store has the event that the client read last.
 async fn check(entry: &SessionEntry, cursor: &Cursor, head: u64) -> Result<(), Problem> {
-    let last = match cursor.next().checked_sub(1) {
-        None => Some(None),
-        Some(last) if last < head => {
-            let read = entry.store.read(&entry.session_id, last, 1).await;
-            let events = read.map_err(|error| problems::from_store(&error))?;
-            events.first().map(|event| Some(event.id))
-        }
-        Some(_) => None,
-    };
-    if last.is_some_and(|last| StoreGeneration::after(last) == *cursor.generation()) {
+    if cursor.next() <= head && cursor_at(entry, cursor.next()).await? == *cursor {
         return Ok(());
     }
     Err(Problem::new(

@@ -5,7 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use lariat_api::{Live, Problem, SessionChange, SessionView};
 use lariat_core::archive::SessionArchive;
+use lariat_core::event::{AgentEvent, CommandRecord};
 use lariat_core::id::SessionId;
+use lariat_core::run::ViewSnapshot;
+use lariat_core::store::Snapshot;
 use tokio::sync::{MutexGuard, broadcast, mpsc};
 
 use crate::fold::ViewFold;
@@ -14,6 +17,11 @@ use crate::requests::Request;
 
 /// Events per read.
 const PAGE: usize = 512;
+/// The most snapshots of a session to try. Stores keep four.
+const STORED_SNAPSHOTS: usize = 4;
+/// How many events a host reads at once before it stores a snapshot. Runs store one about every 4,096 events, so this is
+/// for sessions that have none, and it must not displace theirs.
+const SNAPSHOT_AFTER: usize = 16_384;
 /// Live items that a slow client may have to catch up with.
 const LIVE_ITEMS: usize = 1024;
 
@@ -44,14 +52,61 @@ impl SessionEntry {
     /// Returns the fold of all events that the store has now.
     pub(crate) async fn fold(&self) -> Result<MutexGuard<'_, ViewFold>, Problem> {
         let mut fold = self.fold.lock().await;
+        if fold.seq() == 0
+            && let Some(resumed) = self.resume().await
+        {
+            *fold = resumed;
+        }
+        let mut read = 0;
         loop {
-            let read = self.store.read(&self.session_id, fold.seq(), PAGE).await;
-            let page = read.map_err(|error| problems::from_store(&error))?;
+            let page = self.store.read(&self.session_id, fold.next(), PAGE).await;
+            let page = page.map_err(|error| problems::from_store(&error))?;
             page.iter().for_each(|event| fold.apply(event));
+            read += page.len();
             if page.len() < PAGE {
-                return Ok(fold);
+                break;
             }
         }
+        if read >= SNAPSHOT_AFTER {
+            self.save(&fold).await;
+        }
+        Ok(fold)
+    }
+
+    /// Returns the fold of the newest usable snapshot. Without one, or if the store fails, the caller reads all events.
+    async fn resume(&self) -> Option<ViewFold> {
+        let mut at_most = self.store.head(&self.session_id).await.ok()?;
+        for _ in 0..STORED_SNAPSHOTS {
+            let stored = self.store.snapshot(&self.session_id, at_most).await.ok()??;
+            if let Some(snapshot) = ViewSnapshot::from_bytes(&stored.state, stored.seq) {
+                let summary = self.store.summary(&self.session_id).await.ok()?;
+                return Some(ViewFold::resume(summary, snapshot));
+            }
+            at_most = stored.seq.checked_sub(1)?;
+        }
+        None
+    }
+
+    /// Stores a snapshot, so that the next host need not read as much. A snapshot is optional: failures do not matter.
+    async fn save(&self, fold: &ViewFold) {
+        if let Some(state) = fold.snapshot().and_then(|snapshot| snapshot.to_bytes()) {
+            let _ = self.store.put_snapshot(&self.session_id, Snapshot::new(fold.seq(), state)).await;
+        }
+    }
+
+    /// Returns a command that the journal has, with its position; the oldest if the id was used twice.
+    pub(crate) async fn command(&self, id: &str) -> Result<Option<(u64, CommandRecord)>, Problem> {
+        let candidates = self.fold().await?.clients().commands_like(id);
+        for seq in candidates {
+            let read = self.store.read(&self.session_id, seq, 1).await;
+            let read = read.map_err(|error| problems::from_store(&error))?;
+            if let Some(AgentEvent::CommandAccepted(command)) = read.first().map(|event| &event.event)
+                && command.command_id == id
+            {
+                return Ok(Some((seq, CommandRecord::clone(command))));
+            }
+        }
+        Ok(None)
     }
 
     pub(crate) async fn view(&self) -> Result<SessionView, Problem> {

@@ -45,6 +45,7 @@
 mod events;
 mod managing;
 mod random;
+mod recorded;
 mod writing;
 
 use std::sync::Arc;
@@ -56,6 +57,7 @@ use lariat_core::store::SessionStore;
 pub use events::{Script, description_event, message_event};
 pub use managing::*;
 pub use random::random_operations_agree_with_a_model;
+pub use recorded::*;
 pub use writing::*;
 
 /// A location where a store keeps its data. Implement [`ArchiveFixture`] instead if the store is a
@@ -145,6 +147,8 @@ macro_rules! archive_conformance {
             an_invalid_fork_is_rejected
             a_deleted_session_is_gone_for_good
             a_fork_keeps_what_was_deleted_elsewhere
+            learnings_and_goals_are_the_newest_of_all_sessions
+            a_fork_has_the_checkpoints_that_it_shares
             garbage_is_collected_and_nothing_else
             the_newest_snapshot_within_the_limit_is_found
             an_intact_journal_verifies_as_sound

@@ -76,7 +76,7 @@ fn measure(options: &Options) -> Result<bool, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     let tools = search_tools(&Workbench::new(workspace));
-    let map = tools.iter().find(|tool| tool.name() == "repo_map").ok_or("there is no tool `repo_map`")?;
+    let map = tools.iter().find(|tool| tool.name() == "repo_map").ok_or("the tool `repo_map` is missing")?;
     let (mut hits, mut recall) = (0, 0.0);
     for task in &tasks {
         tree.check_out(&format!("{}^", task.commit))?;

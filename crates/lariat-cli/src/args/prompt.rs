@@ -14,14 +14,15 @@ use super::Args;
 /// Words that clap handles itself.
 const OWN: &[&str] = &["-h", "--help", "-V", "--version", "help"];
 
-/// Inserts `run` before a prompt without a command. The first argument is the program name.
-pub(crate) fn as_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
+/// Inserts `run` before a prompt without a command, and says whether it did. The first argument is the program name.
+pub(crate) fn as_command(mut arguments: Vec<OsString>) -> (Vec<OsString>, bool) {
     let words: Vec<String> =
         arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    if is_prompt(&words) {
+    let inserts = is_prompt(&words);
+    if inserts {
         arguments.insert(1, "run".into());
     }
-    arguments
+    (arguments, inserts)
 }
 
 fn is_prompt(words: &[String]) -> bool {

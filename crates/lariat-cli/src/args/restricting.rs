@@ -41,7 +41,7 @@ pub(crate) const RESTRICTING: &[RestrictingInput] = &[
     input(InputKind::Setting, "sandbox.enabled", "\"yes\""),
     input(InputKind::Setting, "sandbox.hooks", "\"yes\""),
     input(InputKind::Setting, "sandbox.network", "\"off\""),
-    input(InputKind::Setting, "sandbox.hosts", "[\"https://crates.io\"]"),
+    input(InputKind::Setting, "sandbox.hosts", "[\"https://example.org\"]"),
     input(InputKind::Setting, "sandbox.memory", "\"much\""),
     input(InputKind::Setting, "limits.turns", "\"abc\""),
     input(InputKind::Setting, "limits.tool_calls", "-1"),

@@ -27,6 +27,16 @@ pub(crate) struct RunArgs {
     /// Start a new session from the history of another.
     #[arg(long, value_name = "SESSION", group = "which")]
     pub(crate) fork: Option<String>,
+    /// Run the newest run of a session again from its prompt, or the run with this number.
+    #[arg(
+        long,
+        value_name = "RUN",
+        num_args = 0..=1,
+        require_equals = true,
+        requires = "which",
+        conflicts_with_all = ["words", "p", "image", "detach"]
+    )]
+    pub(crate) rerun: Option<Option<u64>>,
     /// Id of the session to create, as a UUID [default: a new one].
     #[arg(long, value_name = "UUID")]
     pub(crate) session_id: Option<String>,

@@ -254,6 +254,9 @@ pub(crate) struct CostArgs {
     /// Include sessions active within the last N days.
     #[arg(long, value_name = "N", default_value_t = 30)]
     pub(crate) days: u64,
+    /// Show the figures of each turn and tool call of one session.
+    #[arg(long, requires = "id")]
+    pub(crate) turns: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

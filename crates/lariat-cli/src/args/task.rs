@@ -26,6 +26,8 @@ pub(crate) struct Task {
     pub(crate) which: SessionSelector,
     /// Whether to fork the session instead of resuming it.
     pub(crate) forks: bool,
+    /// Which run to run again instead of answering a prompt; the newest if the inner value is `None`.
+    pub(crate) rerun: Option<Option<u64>>,
     /// The id of the session to create.
     pub(crate) session_id: Option<String>,
     /// Directories that belong to the workspace besides the working directory.
@@ -88,6 +90,7 @@ impl From<RunArgs> for Task {
             settings: settings(&args),
             which: which(&args),
             prompt: if args.words.is_empty() { args.p } else { Some(args.words.join(" ")) },
+            rerun: args.rerun,
             images: args.image,
             output: args.output,
             stream_options: StreamOptions {

@@ -5,13 +5,14 @@
 
 use std::collections::HashSet;
 
+use lariat_core::archive::Checkpoint;
+use lariat_core::event::AUTOMATIC_CHECKPOINT;
 use lariat_core::event::AgentEvent;
 use lariat_core::id::{MessageId, SessionId};
 use lariat_core::message::SharedMessage;
 use lariat_core::session::SessionFold;
 use lariat_core::time::Timestamp;
 use lariat_host::undo::{Conflicts, Preview, Undo};
-use lariat_store::sqlite::Checkpoint;
 use serde::Serialize;
 
 use super::print::Column;
@@ -60,10 +61,19 @@ pub(crate) async fn checkpoint(env: &ProcessEnv, args: &CheckpointArgs) -> Comma
     }
     let fold = selected.idle_fold().await?;
     let label = args.label.as_deref().map(str::trim).map(str::to_owned);
-    let label = label.unwrap_or_else(|| format!("checkpoint-{}", known.len() + 1));
+    let label = label.unwrap_or_else(|| {
+        let named = known.iter().filter(|known| !known.label.starts_with(AUTOMATIC_CHECKPOINT)).count();
+        format!("checkpoint-{}", named + 1)
+    });
     if label.is_empty() {
         return Err(Problem::new(Exit::Usage, "the name of a checkpoint cannot be empty")
             .hint("choose a name: `lariat checkpoint before-refactoring`"));
+    }
+    if label.starts_with(AUTOMATIC_CHECKPOINT) {
+        let problem =
+            format!("names that start with `{AUTOMATIC_CHECKPOINT}` belong to automatic checkpoints");
+        return Err(Problem::new(Exit::Usage, problem)
+            .hint("choose another name: `lariat checkpoint before-refactoring`"));
     }
     let message_id = fold.tip();
     selected.service.add_checkpoint(selected.id(), &label, message_id).await?;

@@ -28,6 +28,7 @@ mod shell;
 mod template;
 mod trust;
 mod trust_prompt;
+mod ui;
 mod undo;
 mod undo_list;
 
@@ -48,6 +49,9 @@ pub(crate) type CommandResult = Result<Exit, Problem>;
 /// Parses the arguments and runs the command.
 pub(crate) fn start() -> ExitCode {
     let env = ProcessEnv::read();
+    if let Some(args) = ui::arguments(&env) {
+        return finish(&env, env.require_home().and_then(|()| block_on(ui::open(&env, args))));
+    }
     if let Some(asked) = compat::parse(&env.words()) {
         return finish(
             &env,
@@ -63,7 +67,7 @@ pub(crate) fn start() -> ExitCode {
             },
         );
     }
-    let args = match Args::try_parse_from(args::prompt::as_command(env.arguments())) {
+    let args = match Args::try_parse_from(args::prompt::as_command(env.arguments()).0) {
         Ok(args) => args,
         Err(error) => {
             let _ = error.print();
@@ -82,6 +86,7 @@ pub(crate) fn start() -> ExitCode {
             Command::Run(args) => block_on(run::run(&env, *args)),
             Command::Sessions(args) => block_on(sessions::sessions(&env, args)),
             Command::Ps(args) => block_on(background::ps(&env, &args)),
+            Command::Attach(args) if !args.json && ui::has_screen(&env) => block_on(ui::attach(&env, &args)),
             Command::Attach(args) => block_on(run::attach(&env, &args)),
             Command::Stop(args) => block_on(background::stop(&env, &args)),
             Command::Host(args) => block_on(background::host(&env, args)),

@@ -4,6 +4,7 @@
 
 use lariat_core::id::{SessionId, ToolCallId};
 use lariat_runtime::{Plan, PlannedChange, Preview};
+use lariat_terminal::approval;
 use lariat_terminal::human::counted;
 use serde::Serialize;
 use serde_json::Value;
@@ -16,7 +17,6 @@ use crate::args::task::{PlanChoice, Task};
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::process_env::{ProcessEnv, Stream};
-use crate::screen::approval;
 
 /// A plan, for `--json`.
 #[derive(Serialize)]

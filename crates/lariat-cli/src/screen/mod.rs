@@ -2,15 +2,10 @@
 //!
 //! Pure code: terminal features come in as a theme, the time as a value, and strings come out.
 //!
-//! - `approval`: approval dialogs.
-//! - `activity`, `finished_call`, `notes`, `status`, `queue`, `summary`: running and finished tool calls, other events, the
-//!   status line, queued messages, the end.
+//! - `status`, `queue`, `summary`: the status line, queued messages, the end. Tool calls, approval dialogs and notes are in
+//!   `lariat-terminal`, because the terminal UI shows them too.
 //! - `printer`: combines all of it, event by event; `piped`: the answer alone, for a pipe.
 
-pub(crate) mod activity;
-pub(crate) mod approval;
-pub(crate) mod finished_call;
-pub(crate) mod notes;
 pub(crate) mod piped;
 pub(crate) mod printer;
 pub(crate) mod queue;

@@ -12,14 +12,13 @@ use lariat_core::event::{AgentEvent, EventRecord, MessageRef, StreamDelta};
 use lariat_core::id::{LoopId, ToolCallId};
 use lariat_core::message::{AssistantMessage, ToolResultMessage};
 use lariat_core::time::Timestamp;
+use lariat_terminal::finished_call::{self, FinishedCall, Verbosity};
 use lariat_terminal::markdown::Markdown;
-use lariat_terminal::text;
 use lariat_terminal::theme::{Style, Theme};
+use lariat_terminal::{activity, notes, text};
 use serde_json::Value;
 
-use super::finished_call::{self, FinishedCall};
 use super::status::Status;
-use super::{activity, notes};
 
 /// Minimum time between redraws caused by time alone.
 const REDRAW: Duration = Duration::from_millis(100);
@@ -31,15 +30,6 @@ const ROWS: usize = 6;
 const SEND_KEYS: &str = "   Enter: send now, Tab: queue for after this run";
 /// Bytes of thinking to keep for its one-line summary.
 const THOUGHT: usize = 4 * 1024;
-
-/// How much to show.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Verbosity {
-    #[default]
-    Normal,
-    /// Also shows thinking and tool output.
-    Verbose,
-}
 
 /// The kind of the last output. An empty line separates different kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

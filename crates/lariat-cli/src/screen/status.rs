@@ -10,10 +10,9 @@ use lariat_core::id::ToolCallId;
 use lariat_core::time::Timestamp;
 use lariat_core::usage::Usage;
 use lariat_terminal::theme::{Style, Theme};
-use lariat_terminal::{human, text};
+use lariat_terminal::{activity, human, text};
 use serde_json::Value;
 
-use super::activity;
 use super::queue::MessageQueue;
 
 /// Frames of the spinner.

@@ -1,3 +1,4 @@
+use lariat_core::event::LimitKind;
 use lariat_core::usage::Cost;
 
 use super::*;

@@ -8,12 +8,12 @@ use lariat_core::event::{LimitKind, RunOutcome};
 use lariat_core::message::StopReason;
 use lariat_core::usage::Usage;
 use lariat_runtime::{AgentOutput, FileChange};
+use lariat_terminal::outcome::limit_words;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::messages;
 use super::tally::{Tally, millis};
-use crate::screen::summary::limit_words;
 
 /// Whether the answer matches the requested schema.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,5 +1,6 @@
 //! Tests the commands that change the state of one session: plan, compact, pin, checkpoint, restore, budget, goals.
 
+use lariat_guard::Claims;
 use lariat_proofs::server::{Script, Turn};
 use serde_json::{Value, json};
 
@@ -259,6 +260,97 @@ async fn restore_returns_conversation_and_files_to_a_checkpoint() {
     assert_eq!(messages(&fixture), before);
     let again = fixture.run(&["restore", "before", "--yes"]).expect(0).stderr;
     assert!(again.contains("nothing to restore"), "{again}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_record_checkpoints_unless_the_setting_is_off() {
+    let fixture = Fixture::new(Script::tool_loop()).await;
+    let labels = || -> Vec<String> {
+        let listed = fixture.run(&["checkpoint", "--list", "--json"]).expect(0).json();
+        listed.as_array().unwrap().iter().map(|entry| entry["label"].as_str().unwrap().to_owned()).collect()
+    };
+    let tasks =
+        |status: &str| format!(r#"!call todo {{"items":[{{"content":"write it","status":"{status}"}}]}}"#);
+    fixture.run(&["run", r#"!say "Begin.""#]).expect(0);
+    let before = messages(&fixture);
+    fixture.run(&["run", "--continue", &tasks("in_progress")]).expect(0);
+    fixture.run(&["run", "--continue", &tasks("completed")]).expect(0);
+    assert_eq!(labels(), ["auto/run-0", "auto/run-1", "auto/task/write it", "auto/run-2"]);
+    fixture.run(&["restore", "auto/run-0", "--yes"]).expect(0);
+    assert_eq!(messages(&fixture), before);
+    fixture.run(&["restore", "auto/task/write it", "--conversation", "--yes"]).expect(0);
+    fixture.run(&["run", "--continue", r#"!say "Go on.""#]).expect(0);
+    let reserved = fixture.run(&["checkpoint", "auto/mine"]).expect(2).stderr;
+    assert!(reserved.contains("automatic checkpoints"), "{reserved}");
+
+    let settings = fixture.path("config/lariat/config.toml");
+    let base = std::fs::read_to_string(&settings).unwrap();
+    std::fs::write(&settings, format!("{base}\n[undo]\ncheckpoints = false\n")).unwrap();
+    let known = labels();
+    fixture.run(&["run", "--continue", r#"!say "Again.""#]).expect(0);
+    assert_eq!(labels(), known);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rerun_starts_again_from_the_prompt_of_a_run() {
+    let fixture = Fixture::new(Script::tool_loop()).await;
+    fixture.run(&["run", r#"!say "First.""#]).expect(0);
+    let first = messages(&fixture);
+    fixture.run(&["run", "--continue", r#"!say "Second.""#]).expect(0);
+    let second = messages(&fixture);
+    assert!(fixture.run(&["run", "--continue", "--rerun"]).expect(0).stdout.contains("Second."));
+    assert_eq!(
+        messages(&fixture).len(),
+        second.len(),
+        "the earlier reply is no longer part of the conversation"
+    );
+    assert!(fixture.run(&["run", "--continue", "--rerun=0"]).expect(0).stdout.contains("First."));
+    assert_eq!(messages(&fixture).len(), first.len());
+    let unknown = fixture.run(&["run", "--continue", "--rerun=99"]).stderr;
+    assert!(unknown.contains("no run 99"), "{unknown}");
+    fixture.run(&["run", "--continue", "--rerun", "with a prompt"]).expect(2);
+    fixture.run(&["run", "--rerun"]).expect(2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cost_shows_the_figures_of_each_turn_and_tool_call() {
+    let fixture = Fixture::new(Script::tool_loop()).await;
+    fixture.run(&["run", r#"!call write_file {"path":"a.txt","content":"x\n"}"#]).expect(0);
+    let listed = fixture.run(&["sessions", "list", "--json"]).expect(0).json();
+    let id = listed[0]["session_id"].as_str().unwrap();
+    let figures = fixture.run(&["sessions", "cost", id, "--turns", "--json"]).expect(0).json();
+    let names: Vec<&str> =
+        figures.as_array().unwrap().iter().map(|figure| figure["name"].as_str().unwrap()).collect();
+    assert!(names.starts_with(&["insight.tool", "insight.tokens", "insight.context"]), "{names:?}");
+    assert!(figures[0]["bytes"].as_u64().unwrap() > 0, "{figures}");
+    let table = fixture.run(&["sessions", "cost", id, "--turns"]).expect(0).stdout;
+    assert!(table.contains("turn 1") && table.contains("write_file"), "{table}");
+    fixture.run(&["sessions", "cost", "--turns"]).expect(2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn file_that_another_session_is_changing_is_not_changed() {
+    let fixture = Fixture::new(Script::tool_loop()).await;
+    let write = r#"!call write_file {"path":"shared.txt","content":"mine\n"}"#;
+    // Another process of the same user, with a session that changed the file a moment ago.
+    let other = Claims::shared(fixture.path("state/lariat/claims"));
+    let path = std::fs::canonicalize(fixture.workspace()).unwrap().join("shared.txt");
+    drop(other.take("other-session", vec![path]).unwrap());
+    fixture.run(&["run", write]);
+    assert!(!has(&fixture, "shared.txt"));
+    let told = messages(&fixture)
+        .into_iter()
+        .any(|(_, text)| text.contains("is being changed by another agent (session other-session"));
+    assert!(told, "{:?}", messages(&fixture));
+    // The other process ends; its claims end with it.
+    drop(other);
+    fixture.run(&["run", write]).expect(0);
+    assert!(has(&fixture, "shared.txt"));
+    // So do the claims of the last run.
+    fixture.run(&["run", r#"!call read_file {"path":"shared.txt"}"#]).expect(0);
+    let again = Claims::shared(fixture.path("state/lariat/claims"));
+    let path = std::fs::canonicalize(fixture.workspace()).unwrap().join("shared.txt");
+    drop(again.take("other-session", vec![path]).unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]

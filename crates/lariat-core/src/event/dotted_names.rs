@@ -20,18 +20,23 @@ pub const SEED_NAMES: &[(&str, DottedNameSource)] = &[
     ("llm.start", DottedNameSource::Event("MessageStart")),
     ("llm.complete", DottedNameSource::Event("MessageEnd")),
     ("tool.start", DottedNameSource::Event("ToolExecutionStart")),
-    ("insight.tool", DottedNameSource::Elsewhere("in `tool.complete`: its timestamp and its result")),
+    (
+        "insight.tool",
+        DottedNameSource::Elsewhere("computed: `InsightFold` gives duration and bytes at `tool.complete`"),
+    ),
     ("tool.complete", DottedNameSource::Event("ToolExecutionEnd")),
     (
         "insight.tokens",
-        DottedNameSource::Elsewhere("in `iteration.after`: `TurnEnd` has the usage of the model call"),
+        DottedNameSource::Elsewhere("computed: `InsightFold` gives the usage at `iteration.after`"),
     ),
     ("iteration.after", DottedNameSource::Event("TurnEnd")),
     ("agent.spawn", DottedNameSource::Event("SubAgentSpawned")),
     ("agent.complete", DottedNameSource::Event("SubAgentCompleted")),
     (
         "insight.context",
-        DottedNameSource::Elsewhere("query it: it changes with every message, so there is no event"),
+        DottedNameSource::Elsewhere(
+            "computed: `InsightFold` gives used tokens and window at `iteration.after`",
+        ),
     ),
     ("compaction.warning", DottedNameSource::Event("CompactionWarning")),
     ("compaction.auto", DottedNameSource::Event("Compaction")),
@@ -40,25 +45,14 @@ pub const SEED_NAMES: &[(&str, DottedNameSource)] = &[
     ("error", DottedNameSource::Event("AgentEnd")),
     ("plan.change.queued", DottedNameSource::Event("PlanChangeQueued")),
     ("approval.required", DottedNameSource::Event("PermissionRequired")),
-    (
-        "tool.blocked",
-        DottedNameSource::Elsewhere("a tool result that is an error, without `tool.start` before it"),
-    ),
-    (
-        "mode.changed",
-        DottedNameSource::Elsewhere("a setting of the gate: the program that changes it knows the new mode"),
-    ),
-    (
-        "task.start",
-        DottedNameSource::Elsewhere("in `tool.complete` of the todo tool: its details list the tasks"),
-    ),
-    (
-        "task.complete",
-        DottedNameSource::Elsewhere("in `tool.complete` of the todo tool: its details list the tasks"),
-    ),
+    ("tool.blocked", DottedNameSource::Event("ToolBlocked")),
+    ("mode.changed", DottedNameSource::Event("ModeChanged")),
+    ("task.start", DottedNameSource::Event("TasksChanged")),
+    ("task.complete", DottedNameSource::Event("TasksChanged")),
 ];
 
-/// Returns the dotted name of an event; `None` if it has none.
+/// Returns the dotted name of an event; `None` if it has none. A change of the task list that completes a task and
+/// starts the next one is `task.complete`.
 pub fn seed_name(event: &AgentEvent) -> Option<&'static str> {
     Some(match event {
         AgentEvent::TurnStart { .. } => "iteration.before",
@@ -80,6 +74,10 @@ pub fn seed_name(event: &AgentEvent) -> Option<&'static str> {
         | AgentEvent::JournalUnavailable { .. } => "error",
         AgentEvent::PlanChangeQueued { .. } => "plan.change.queued",
         AgentEvent::PermissionRequired { .. } => "approval.required",
+        AgentEvent::ToolBlocked { .. } => "tool.blocked",
+        AgentEvent::ModeChanged { .. } => "mode.changed",
+        AgentEvent::TasksChanged { completed, .. } if !completed.is_empty() => "task.complete",
+        AgentEvent::TasksChanged { started, .. } if !started.is_empty() => "task.start",
         _ => return None,
     })
 }

@@ -10,7 +10,9 @@ use serde_json::{Map, Value};
 use super::context_full::ContextFull;
 use super::loops::{LoopPattern, LoopStart, RunOutcome, TurnTrigger};
 use super::reference::{ArgsRef, MessageRef, RecordedMessage};
-use super::session_data::{CommandRecord, Description, Goal, Import, Learning};
+use super::session_data::{
+    BlockedBy, CommandRecord, Description, Goal, Import, Learning, SessionFormation, Task,
+};
 use crate::budget::{BudgetLimits, BudgetRequest, BudgetScope, LimitKind};
 use crate::compaction::{CompactionCause, CompactionEdit};
 use crate::id::{EventId, LoopId, MessageId, RequestId, SessionId, ToolCallId};
@@ -212,6 +214,31 @@ pub enum AgentEvent {
         #[serde(flatten)]
         decision: PermissionDecision,
     },
+    /// A tool call was refused before it ran. The tool result for the model follows.
+    ToolBlocked {
+        /// Id of the tool call.
+        tool_call_id: ToolCallId,
+        /// Name of the tool.
+        tool_name: String,
+        /// What refused the call.
+        by: BlockedBy,
+        /// The rule that matched, or the reason from the hook or the user, if there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// The model changed its task list. Recorded after the result of the tool call, and only if the list differs.
+    TasksChanged {
+        /// Id of the tool call that changed the list.
+        tool_call_id: ToolCallId,
+        /// The whole list, in order.
+        tasks: Vec<Task>,
+        /// Tasks that this change set to in progress.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        started: Vec<String>,
+        /// Tasks that this change set to completed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        completed: Vec<String>,
+    },
     /// Plan mode queued a change instead of making it.
     PlanChangeQueued {
         /// Id of the tool call that would have made the change.
@@ -281,6 +308,15 @@ pub enum AgentEvent {
         /// The last message before the checkpoint.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message_id: Option<MessageId>,
+    },
+    /// The session replaced another one of the same agent. Other sessions have no such event: they began with their first
+    /// loop, and forks, imports and sub-agents name their origin elsewhere.
+    SessionFormed {
+        /// Why the session was created.
+        formation: SessionFormation,
+        /// The session that it replaced.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        previous: Option<SessionId>,
     },
     /// The description of the session changed.
     SessionDescribed(Box<Description>),
@@ -475,6 +511,8 @@ pub(super) const KNOWN_KINDS: &[&str] = &[
     "PromptAssembled",
     "PermissionRequired",
     "PermissionDecided",
+    "ToolBlocked",
+    "TasksChanged",
     "PlanChangeQueued",
     "PlanDecided",
     "Compaction",
@@ -484,6 +522,7 @@ pub(super) const KNOWN_KINDS: &[&str] = &[
     "ContextFull",
     "CompactionRefused",
     "Checkpoint",
+    "SessionFormed",
     "SessionDescribed",
     "Rewound",
     "Learned",

@@ -7,6 +7,7 @@
 
 mod context_full;
 mod dotted_names;
+mod insight;
 mod kind;
 mod loops;
 mod name;
@@ -19,6 +20,7 @@ pub use crate::budget::LimitKind;
 pub use crate::compaction::{CompactionCause, CompactionEdit};
 pub use context_full::{ContextFull, LargeMessage};
 pub use dotted_names::{DottedNameSource, SEED_NAMES, seed_name};
+pub use insight::{Insight, InsightFold};
 pub use kind::{AgentEvent, QueueKind, StreamDelta};
 pub use loops::{
     ContinuationKind, LoopConfigSnapshot, LoopPattern, LoopStart, RunOutcome, SpawnRef, TurnTrigger,
@@ -26,7 +28,10 @@ pub use loops::{
 pub use record::{EventParseError, EventRecord, FORMAT_VERSION};
 pub use reference::{ArgsRef, MessageRef, RecordedMessage};
 pub use resolve::Resolver;
-pub use session_data::{CommandRecord, Description, Goal, GoalStatus, Import, Learning};
+pub use session_data::{
+    AUTOMATIC_CHECKPOINT, BlockedBy, CommandRecord, Description, Goal, GoalStatus, Import, Learning,
+    SessionFormation, Task,
+};
 
 /// An event that journal and observers share.
 pub type Event = std::sync::Arc<EventRecord>;

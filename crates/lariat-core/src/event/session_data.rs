@@ -120,3 +120,62 @@ impl CommandRecord {
         }
     }
 }
+
+/// Why a session was created.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum SessionFormation {
+    /// Explicitly requested.
+    Explicit,
+    /// The first loop started.
+    #[default]
+    FirstLoop,
+    /// The previous session was idle for too long.
+    InactivityTimeout {
+        /// Idle time of the previous session.
+        idle_secs: u64,
+    },
+}
+
+/// Start of the names of checkpoints that a run records by itself.
+pub const AUTOMATIC_CHECKPOINT: &str = "auto/";
+
+/// What refused a tool call before it ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum BlockedBy {
+    /// The permission check: a rule, the mode or a `PreToolUse` hook. The reason names it.
+    PermissionCheck,
+    /// A callback of the program that embeds the agent.
+    Callback,
+    /// The answer to the approval request.
+    Approval,
+}
+
+/// A task on the model's task list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Task {
+    /// Description by the model.
+    pub content: String,
+    /// Status as the tool writes it.
+    pub status: String,
+}
+
+impl Task {
+    /// Creates a task.
+    pub fn new(content: impl Into<String>, status: impl Into<String>) -> Self {
+        Self { content: content.into(), status: status.into() }
+    }
+
+    /// Returns true if the model works on the task.
+    pub fn is_in_progress(&self) -> bool {
+        self.status == "in_progress"
+    }
+
+    /// Returns true if the task is done.
+    pub fn is_completed(&self) -> bool {
+        self.status == "completed"
+    }
+}

@@ -12,7 +12,8 @@ use crate::budget::{Admission, BudgetRequest, BudgetScope, BudgetStatus};
 use crate::content::{Content, ToolCall, joined_text};
 use crate::context::{CompactionProposal, Note};
 use crate::event::{
-    AgentEvent, ArgsRef, CompactionCause, CompactionEdit, Event, LimitKind, RecordedMessage, RunOutcome,
+    AgentEvent, ArgsRef, BlockedBy, CompactionCause, CompactionEdit, Event, LimitKind, RecordedMessage,
+    RunOutcome,
 };
 use crate::hooks::HookAnswer;
 use crate::id::{RequestId, ToolCallId};
@@ -155,6 +156,14 @@ impl RecordedAnswers {
                 let at = self.asked.iter().position(|(call, _)| call == tool_call_id)?;
                 let (_, request) = self.asked.swap_remove(at);
                 Some(vec![Input::PermissionAnswered { request, decision: decision.clone() }])
+            }
+            AgentEvent::ToolBlocked { tool_call_id, by, reason, .. } => {
+                let call = self.take_gate(tool_call_id)?;
+                let verdict = match by {
+                    BlockedBy::Callback => Verdict::Skip,
+                    _ => Verdict::Deny(reason.clone().unwrap_or_default()),
+                };
+                Some(vec![Input::Authorized { call, verdict }])
             }
             AgentEvent::PlanChangeQueued { tool_call_id, summary, .. } => {
                 let call = self.take_gate(tool_call_id)?;

@@ -19,10 +19,11 @@ use super::{Effect, HookCall, Run};
 use crate::budget::BudgetStatus;
 use crate::config::ToolExecutionStrategy;
 use crate::content::{Content, ToolCall};
-use crate::event::{AgentEvent, ArgsRef, LoopPattern, MessageRef};
+use crate::event::{AgentEvent, ArgsRef, BlockedBy, LoopPattern, MessageRef, Task};
 use crate::id::{RequestId, ToolCallId};
 use crate::message::{AgentMessage, LlmMessage, Message, SharedMessage, StopReason, ToolResultMessage};
 use crate::permission::{PermissionDecision, Verdict};
+use crate::session::WorkLog;
 use crate::tool::{ToolError, ToolResult};
 use crate::transcript::NO_OUTPUT;
 
@@ -50,6 +51,7 @@ enum NextStep {
     Ask,
     Dispatch(Option<Arc<Value>>),
     RecordUnrun(String),
+    Block(Option<String>),
     Plan(String),
 }
 
@@ -135,7 +137,8 @@ impl Run {
             CallPhase::Waiting => NextStep::Authorize,
             CallPhase::Asked(_) => NextStep::Ask,
             CallPhase::Granted(args) => NextStep::Dispatch(args.clone()),
-            CallPhase::Refused(reason) => NextStep::RecordUnrun(denial_text(reason.as_deref())),
+            CallPhase::Refused(reason) => NextStep::Block(reason.clone()),
+            CallPhase::Blocked(by, reason) => NextStep::RecordUnrun(blocked_text(*by, reason.as_deref())),
             CallPhase::Planned(summary) => NextStep::Plan(summary.clone()),
             // Recorded as running, but nothing runs: the process that ran it has ended.
             CallPhase::Dispatched => {
@@ -152,6 +155,7 @@ impl Run {
             NextStep::Ask => self.ask(at),
             NextStep::Dispatch(args) => self.dispatch(at, args),
             NextStep::RecordUnrun(text) => self.record_unrun(at, &text),
+            NextStep::Block(reason) => self.block(at, BlockedBy::Approval, reason),
             NextStep::Plan(summary) => self.record_planned(at, &summary),
         }
     }
@@ -179,8 +183,8 @@ impl Run {
         match verdict {
             Verdict::Allow => self.dispatch(at, None),
             Verdict::Rewrite(args) => self.dispatch(at, Some(args)),
-            Verdict::Deny(reason) => self.record_unrun(at, &denial_text(Some(&reason))),
-            Verdict::Skip => self.record_unrun(at, SKIPPED_BY_HOOK),
+            Verdict::Deny(reason) => self.block(at, BlockedBy::PermissionCheck, Some(reason)),
+            Verdict::Skip => self.block(at, BlockedBy::Callback, None),
             Verdict::Ask(mut request) => {
                 request.id = RequestId::new(self.minter.uuid());
                 request.tool_call_id = id.clone();
@@ -195,6 +199,19 @@ impl Run {
                 });
             }
         }
+    }
+
+    /// Records that a tool call was refused, and its result.
+    fn block(&mut self, at: usize, by: BlockedBy, reason: Option<String>) {
+        let Some(call) = self.call_at(at).map(|call| Arc::clone(&call.call)) else { return };
+        let text = blocked_text(by, reason.as_deref());
+        self.record(AgentEvent::ToolBlocked {
+            tool_call_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            by,
+            reason,
+        });
+        self.record_unrun(at, &text);
     }
 
     /// Records the result of a tool call that plan mode queued.
@@ -295,6 +312,7 @@ impl Run {
             content.push(Content::text(NO_OUTPUT));
         }
         self.nudge(&call, &mut content, is_error);
+        let tasks_before = WorkLog::is_task_list(&call).then(|| self.memory.work().tasks().to_vec());
         let message = self.result_message(&call, content, is_error);
         self.record(AgentEvent::ToolExecutionEnd {
             tool_call_id: call.id.clone(),
@@ -307,11 +325,28 @@ impl Run {
         // In the same batch as the end, and before any callback: the journal must not contain an end without
         // its output.
         self.record_message(message);
+        if let Some(before) = tasks_before {
+            self.record_task_change(&call, &before);
+        }
         self.hook(HookCall::AfterTool {
             tool_name: call.name.clone(),
             tool_call_id: call.id.clone(),
             is_error,
         });
+    }
+
+    /// Records the new task list if the tool call changed it.
+    fn record_task_change(&mut self, call: &ToolCall, before: &[Task]) {
+        let tasks = self.memory.work().tasks().to_vec();
+        if tasks == before {
+            return;
+        }
+        let changed_to = |is_now: fn(&Task) -> bool| {
+            let new = |task: &&Task| is_now(task) && !before.contains(task);
+            tasks.iter().filter(new).map(|task| task.content.clone()).collect()
+        };
+        let (started, completed) = (changed_to(Task::is_in_progress), changed_to(Task::is_completed));
+        self.record(AgentEvent::TasksChanged { tool_call_id: call.id.clone(), tasks, started, completed });
     }
 
     /// Adds a note to the result if the model repeats itself.
@@ -431,6 +466,14 @@ fn nudge(pattern: LoopPattern, count: u32) -> String {
 fn unknown_tool(config: &RunConfig, name: &str) -> String {
     let known: Vec<&str> = config.tools.keys().map(String::as_str).collect();
     format!("There is no tool named `{name}`. Available: {}.", known.join(", "))
+}
+
+/// Returns the result for the model of a refused tool call.
+fn blocked_text(by: BlockedBy, reason: Option<&str>) -> String {
+    match by {
+        BlockedBy::Callback => SKIPPED_BY_HOOK.to_owned(),
+        BlockedBy::PermissionCheck | BlockedBy::Approval => denial_text(reason),
+    }
 }
 
 fn denial_text(reason: Option<&str>) -> String {

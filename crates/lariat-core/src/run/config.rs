@@ -64,6 +64,8 @@ pub struct RunConfig {
     pub model: String,
     /// Models that continue, in order, when the previous one failed after all retries.
     pub fallbacks: Vec<FallbackModel>,
+    /// Whether the run records checkpoints by itself: when the model completes a task, and at the end.
+    pub checkpoints: bool,
 }
 
 impl Default for RunConfig {
@@ -90,6 +92,7 @@ impl Default for RunConfig {
             provider: String::new(),
             model: String::new(),
             fallbacks: Vec::new(),
+            checkpoints: false,
         }
     }
 }

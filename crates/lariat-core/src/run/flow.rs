@@ -9,10 +9,14 @@ use super::{Activity, Effect, FilterOutcome, HookCall, Run, RunEnd, hook_note};
 use crate::config::QueueMode;
 use crate::content::Content;
 use crate::event::{
-    AgentEvent, ContinuationKind, MessageRef, QueueKind, RecordedMessage, RunOutcome, TurnTrigger,
+    AUTOMATIC_CHECKPOINT, AgentEvent, ContinuationKind, MessageRef, QueueKind, RecordedMessage, RunOutcome,
+    TurnTrigger,
 };
 use crate::hooks::HookInterest;
 use crate::message::{AgentMessage, SharedMessage};
+
+/// Maximum bytes of a task in the name of a checkpoint.
+const MOST_CHECKPOINT_NAME: usize = 60;
 
 /// Whether a step was taken or the run has to wait.
 #[derive(PartialEq, Eq)]
@@ -251,11 +255,23 @@ impl Run {
         let tool_results: Vec<MessageRef> =
             turn.calls.iter().filter_map(|call| call.result.clone()).map(MessageRef::resolved).collect();
         let message = MessageRef::resolved(Arc::clone(reply));
+        let completed_task = turn.completed_task.clone();
         self.record(AgentEvent::TurnEnd { message, usage, tool_results });
         self.call_activities.clear();
+        if let Some(task) = completed_task {
+            self.record_checkpoint(&format!("task/{}", checkpoint_name(&task)));
+        }
         if self.config.hooks == HookInterest::All {
             let window = self.state.transcript.window();
             self.hook(HookCall::AfterTurn { window, usage });
+        }
+    }
+
+    /// Records a checkpoint at the last message, if the configuration says so.
+    fn record_checkpoint(&mut self, name: &str) {
+        if self.config.checkpoints {
+            let label = format!("{AUTOMATIC_CHECKPOINT}{name}");
+            self.record(AgentEvent::Checkpoint { label, message_id: self.state.tip.or(self.start.base) });
         }
     }
 
@@ -268,6 +284,9 @@ impl Run {
         self.abandon_prepared();
         let messages = std::mem::take(&mut self.state.produced);
         let rejection = self.state.rejection.clone();
+        if !messages.is_empty() {
+            self.record_checkpoint(&format!("run-{}", self.loop_index));
+        }
         self.record(AgentEvent::AgentEnd { messages, usage, outcome, rejection });
         if self.config.hooks == HookInterest::All {
             let window = self.state.transcript.window();
@@ -275,4 +294,10 @@ impl Run {
         }
         self.out.push_back(Effect::Finish(ending));
     }
+}
+
+/// Returns the first line of a task, short enough for the name of a checkpoint.
+fn checkpoint_name(task: &str) -> &str {
+    let line = task.trim().lines().next().unwrap_or_default();
+    line.get(..line.floor_char_boundary(MOST_CHECKPOINT_NAME)).unwrap_or(line).trim_end()
 }

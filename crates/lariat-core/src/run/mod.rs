@@ -35,7 +35,7 @@ pub use config::{FallbackModel, RunConfig, ToolTraits};
 pub use effect::{Effect, HookCall, OpId, RunEnd};
 pub use input::{FilterOutcome, Input, ModelSignal};
 pub use recover::{RecoverError, RecoveredRun};
-pub use session_snapshot::{LoopStartWithId, SessionSnapshot};
+pub use session_snapshot::{LoopStartWithId, SessionSnapshot, ViewSnapshot};
 pub use snapshot::LoopSnapshot;
 
 use crate::budget::{BudgetLimits, BudgetScope};

@@ -10,7 +10,7 @@ use super::snapshot::LoopSnapshot;
 use crate::event::{LoopStart, QueueKind};
 use crate::id::{LoopId, MessageId};
 use crate::message::SharedMessage;
-use crate::session::{FoldStart, SessionFold, SessionMemory};
+use crate::session::{ClientState, FoldStart, SessionFold, SessionMemory};
 
 /// Version of the format. A snapshot of another version is ignored.
 const VERSION: u16 = 3;
@@ -34,6 +34,41 @@ pub struct SessionSnapshot {
     pub open: Option<LoopSnapshot>,
     /// Session state besides the conversation.
     pub memory: SessionMemory,
+    /// What clients see of the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<ClientState>,
+}
+
+/// What a host needs of a snapshot to show a session. Parses snapshots of runs, too, without their conversation.
+///
+/// A host stores one for a long session of which no run stored a snapshot. A run does not accept it as
+/// [`SessionSnapshot`], because it has no conversation.
+#[derive(Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ViewSnapshot {
+    v: u16,
+    /// Session state besides the conversation.
+    pub memory: SessionMemory,
+    /// What clients see of the session.
+    pub clients: ClientState,
+}
+
+impl ViewSnapshot {
+    /// Creates a snapshot. Correct only between two runs: the state of an open one is not part of it.
+    pub const fn new(memory: SessionMemory, clients: ClientState) -> Self {
+        Self { v: VERSION, memory, clients }
+    }
+
+    /// Serialises the snapshot for a store.
+    pub fn to_bytes(&self) -> Option<Vec<u8>> {
+        serde_json::to_vec(self).ok()
+    }
+
+    /// Parses a snapshot of this many events; `None` if the bytes are something else.
+    pub fn from_bytes(bytes: &[u8], events: u64) -> Option<Self> {
+        let parsed = serde_json::from_slice::<Self>(bytes).ok()?;
+        (parsed.v == VERSION && parsed.clients.events() == events).then_some(parsed)
+    }
 }
 
 /// The start of a loop together with its id; in events, only the envelope contains the id.
@@ -65,7 +100,14 @@ impl SessionSnapshot {
         open: Option<LoopSnapshot>,
         memory: SessionMemory,
     ) -> Self {
-        Self { v: VERSION, loops, last_loop, tip, conversation, queued, open, memory }
+        Self { v: VERSION, loops, last_loop, tip, conversation, queued, open, memory, clients: None }
+    }
+
+    /// Adds what clients see of the session.
+    #[must_use]
+    pub fn with_clients(mut self, clients: Option<ClientState>) -> Self {
+        self.clients = clients;
+        self
     }
 
     /// Returns the messages in the queues of the newest loop, whether it has ended or not.

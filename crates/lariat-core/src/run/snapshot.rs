@@ -141,6 +141,7 @@ impl LoopState {
             reply: None,
             calls: Vec::new(),
             overflows,
+            completed_task: None,
         });
         state.turns = saved.turns;
         state.last = saved.last.clone();

@@ -17,8 +17,8 @@ use crate::budget::BudgetScope;
 use crate::content::ToolCall;
 use crate::context::{ContextTracker, NewestNotes, message_tokens};
 use crate::event::{
-    AgentEvent, CompactionCause, ContextFull, EventRecord, LimitKind, MessageRef, QueueKind, RecordedMessage,
-    RunOutcome,
+    AgentEvent, BlockedBy, CompactionCause, ContextFull, EventRecord, LimitKind, MessageRef, QueueKind,
+    RecordedMessage, RunOutcome,
 };
 use crate::id::{MessageId, RequestId, ToolCallId};
 use crate::message::{AgentMessage, AssistantMessage, SharedMessage, StopReason, ToolResultMessage};
@@ -73,6 +73,8 @@ pub(super) struct TurnState {
     pub(super) reply: Option<SharedMessage>,
     pub(super) calls: Vec<CallState>,
     pub(super) overflows: u32,
+    /// The last task that the model completed in this turn.
+    pub(super) completed_task: Option<String>,
 }
 
 /// A tool call of the open turn.
@@ -91,6 +93,8 @@ pub(super) enum CallPhase {
     /// Approved, with the arguments that the user saw if they are not the model's.
     Granted(Option<Arc<Value>>),
     Refused(Option<String>),
+    /// Recorded as blocked; the result is missing.
+    Blocked(BlockedBy, Option<String>),
     /// Queued by plan mode, with this summary.
     Planned(String),
     Dispatched,
@@ -233,8 +237,13 @@ impl LoopState {
             AgentEvent::LimitReached { limit, scope, .. } => self.limit = Some((*limit, *scope)),
             AgentEvent::TurnStart { turn_index, .. } => {
                 self.turns = turn_index.saturating_add(1);
-                self.turn =
-                    Some(TurnState { index: *turn_index, reply: None, calls: Vec::new(), overflows: 0 });
+                self.turn = Some(TurnState {
+                    index: *turn_index,
+                    reply: None,
+                    calls: Vec::new(),
+                    overflows: 0,
+                    completed_task: None,
+                });
             }
             AgentEvent::TurnEnd { .. } => self.close_turn(),
             AgentEvent::MessageQueued { queue, message } => {
@@ -260,6 +269,14 @@ impl LoopState {
             }
             AgentEvent::PermissionDecided { request_id, tool_call_id, decision } => {
                 self.apply_decision(*request_id, tool_call_id, decision);
+            }
+            AgentEvent::TasksChanged { completed, .. } => {
+                if let (Some(turn), Some(task)) = (&mut self.turn, completed.last()) {
+                    turn.completed_task = Some(task.clone());
+                }
+            }
+            AgentEvent::ToolBlocked { tool_call_id, by, reason, .. } => {
+                self.set_phase(tool_call_id, CallPhase::Blocked(*by, reason.clone()));
             }
             AgentEvent::PlanChangeQueued { tool_call_id, summary, .. } => {
                 self.set_phase(tool_call_id, CallPhase::Planned(summary.clone()));

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::event::{
-    AgentEvent, ContinuationKind, Event, LoopConfigSnapshot, LoopStart, RunOutcome, SpawnRef,
+    AgentEvent, ContinuationKind, Event, LoopConfigSnapshot, LoopStart, RunOutcome, SessionFormation,
+    SpawnRef,
 };
 use crate::id::{AgentId, LoopId, SessionId, ToolCallId};
 use crate::message::SharedMessage;
@@ -35,22 +36,6 @@ pub struct Session {
     pub parent_spawn_ref: Option<SpawnRef>,
     /// All loops of the session.
     pub loops: Vec<LoopRecord>,
-}
-
-/// Why a session was created.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub enum SessionFormation {
-    /// Explicitly requested.
-    Explicit,
-    /// The first loop started.
-    #[default]
-    FirstLoop,
-    /// The previous session was idle for too long.
-    InactivityTimeout {
-        /// Idle time of the previous session.
-        idle_secs: u64,
-    },
 }
 
 /// The record of one loop.
@@ -221,7 +206,7 @@ impl Session {
             agent_id: first.agent_id.clone(),
             created_at: records.first()?.timestamp,
             last_active_at: records.last()?.timestamp,
-            formation: SessionFormation::FirstLoop,
+            formation: formation(records),
             parent_spawn_ref: first.spawned_by.clone(),
             loops,
         })
@@ -326,4 +311,13 @@ impl LoopRecord {
 /// not.
 fn session_part(loop_id: &LoopId) -> &str {
     loop_id.as_str().split('.').next().unwrap_or_default()
+}
+
+/// Returns why a session was created. A journal says so only if the session replaced another one.
+fn formation(records: &[Event]) -> SessionFormation {
+    let formed = records.iter().find_map(|record| match &record.event {
+        AgentEvent::SessionFormed { formation, .. } => Some(formation.clone()),
+        _ => None,
+    });
+    formed.unwrap_or_default()
 }

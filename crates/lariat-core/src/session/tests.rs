@@ -524,3 +524,19 @@ fn loop_stopped_before_its_start_has_no_record() {
 fn session_read_from_its_journal_is_formed_by_its_first_loop() {
     assert_eq!(two_loops().session().formation, SessionFormation::FirstLoop);
 }
+
+#[test]
+fn run_starts_at_its_last_message_before_the_first_reply() {
+    let mut journal = Journal::default();
+    journal.start("s.c.0", None).message("s.c.0", user(1)).message("s.c.0", reply(2, &[]));
+    journal.message("s.c.0", user(3)).message("s.c.0", reply(4, &[])).end("s.c.0", RunOutcome::Completed);
+    journal.start("s.c.1", Some(4)).queued("s.c.1", QueueKind::FollowUp, user(5)).injected("s.c.1", 5);
+    journal.message("s.c.1", user(6)).message("s.c.1", reply(7, &[])).end("s.c.1", RunOutcome::Completed);
+    journal.start("s.c.2", Some(6)).message("s.c.2", reply(8, &[]));
+    let point = |number| run_start(&journal.events, number).and_then(|start| start.message_id);
+    assert_eq!(point(Some(0)), Some(id(1)), "not the message in the middle of the run");
+    assert_eq!(point(Some(1)), Some(id(6)));
+    assert_eq!(point(Some(2)), Some(id(6)), "a run without a prompt starts at its base");
+    assert_eq!(point(None), point(Some(2)));
+    assert_eq!(run_start(&journal.events, Some(3)), None);
+}

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::content::ToolCall;
+use crate::event::Task;
 use crate::id::MessageId;
 
 /// Maximum number of files.
@@ -68,16 +69,6 @@ pub struct CommandRun {
     pub message: MessageId,
 }
 
-/// A task on the model's task list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Task {
-    /// Description by the model.
-    pub content: String,
-    /// Status as the tool writes it.
-    pub status: String,
-}
-
 /// A finished tool call.
 pub(crate) struct FinishedCall<'a> {
     pub(crate) call: &'a ToolCall,
@@ -102,7 +93,17 @@ impl WorkLog {
 
     /// Returns the tasks that are not completed, in order.
     pub fn open_tasks(&self) -> impl Iterator<Item = &Task> {
-        self.tasks.iter().filter(|task| task.status != "completed")
+        self.tasks.iter().filter(|task| !task.is_completed())
+    }
+
+    /// Returns the newest task list, with completed tasks.
+    pub fn tasks(&self) -> &[Task] {
+        &self.tasks
+    }
+
+    /// Returns whether a finished call can change the task list.
+    pub(crate) fn is_task_list(call: &ToolCall) -> bool {
+        call.arguments.get("items").is_some()
     }
 
     /// Returns true if the log is empty.
@@ -277,7 +278,7 @@ fn patch_operation(path: &str, text: &str) -> FileState {
 
 fn task(item: &Value) -> Option<Task> {
     let word = |name: &str| item.get(name).and_then(Value::as_str).map(str::to_owned);
-    Some(Task { content: word("content")?, status: word("status")? })
+    Some(Task::new(word("content")?, word("status")?))
 }
 
 fn truncate(text: &str) -> String {

@@ -5,6 +5,7 @@
 
 use lariat_core::event::ContinuationKind;
 use lariat_core::message::AgentMessage;
+use lariat_core::session::run_start;
 
 use super::error::AgentError;
 use super::forward::EventSender;
@@ -65,6 +66,23 @@ impl Agent {
     /// If the agent is busy.
     pub fn continue_loop(&self) -> Result<RunStream, AgentError> {
         self.start(Task::Continue(ContinuationKind::Default), Caller::Watches, None)
+    }
+
+    /// Runs a loop of the session again from its recorded start: the conversation goes back to the prompt, and the model
+    /// replies anew. `None` repeats the newest run; a number is the last part of a loop id. The journal keeps the earlier
+    /// run, and files are not changed.
+    ///
+    /// # Errors
+    /// If the agent is busy, the session has no such run, or its journal cannot be read or written.
+    pub async fn rerun(&self, run: Option<u64>) -> Result<RunStream, AgentError> {
+        let read = self.borrow(async |context, _| {
+            context.refresh().await?;
+            Ok(context.journal().read_from(0).await?)
+        });
+        let started = run_start(&read.await?, run).and_then(|start| start.message_id);
+        self.rewind(Some(started.ok_or(AgentError::UnknownRun(run))?)).await?;
+        let tag = self.shared.config.ports.stamp().now.to_string();
+        self.start(Task::Continue(ContinuationKind::Rerun { tag }), Caller::Watches, None)
     }
 
     /// Like [`continue_loop`](Self::continue_loop) to the end of the run, and passes every event to `sender`.

@@ -395,6 +395,13 @@ impl AgentBuilder {
         self
     }
 
+    /// Sets whether runs record checkpoints by themselves: when the model completes a task of its list, and at the end.
+    /// Off by default. Their names start with [`AUTOMATIC_CHECKPOINT`](lariat_core::event::AUTOMATIC_CHECKPOINT).
+    pub const fn checkpoints(mut self, enabled: bool) -> Self {
+        self.run.checkpoints = enabled;
+        self
+    }
+
     /// Sets how the tool calls of one reply are executed: in parallel or one after the other.
     pub const fn tool_execution(mut self, strategy: ToolExecutionStrategy) -> Self {
         self.run.tool_execution = strategy;

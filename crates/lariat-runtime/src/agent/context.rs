@@ -13,7 +13,7 @@ use lariat_core::budget::{BudgetLimits, BudgetScope};
 use lariat_core::cancel::CancellationToken;
 use lariat_core::event::{
     AgentEvent, CommandRecord, ContinuationKind, Description, Event, EventRecord, FORMAT_VERSION,
-    LoopConfigSnapshot, LoopStart, QueueKind, SpawnRef,
+    LoopConfigSnapshot, LoopStart, QueueKind, SessionFormation, SpawnRef,
 };
 use lariat_core::hooks::{LifecycleEvent, LifecycleEventKind, SessionSource};
 use lariat_core::id::{AgentId, EventId, LoopId, MessageId, SessionId, ToolCallId};
@@ -125,6 +125,8 @@ pub struct AgentContext {
     prompt: PromptSlot,
     /// Session events to write together with the first event of the next loop.
     pending_records: Vec<EventRecord>,
+    /// Why the session replaces another one, and which, until this is recorded.
+    formation: Option<(SessionFormation, SessionId)>,
     /// A command to record with the first event that it causes.
     accepted: Option<Box<CommandRecord>>,
 }
@@ -164,6 +166,7 @@ impl AgentContext {
             session_start: SessionStartState::default(),
             prompt: PromptSlot::default(),
             pending_records: Vec::new(),
+            formation: None,
             accepted: None,
         }
     }
@@ -224,8 +227,9 @@ impl AgentContext {
     }
 
     /// Marks the session as one that replaces a session the user left.
-    pub(super) fn replacing_session(mut self) -> Self {
+    pub(super) fn replacing_session(mut self, formation: SessionFormation, previous: SessionId) -> Self {
         self.session_start.replaces_session = true;
+        self.formation = Some((formation, previous));
         self
     }
 
@@ -381,6 +385,10 @@ impl AgentContext {
         Run::check(&self.transcript, &prompts)?;
         self.stale = true;
         self.pending_records.clear();
+        if let Some((formation, previous)) = self.formation.clone().filter(|_| self.journal.next_seq() == 0) {
+            let formed = AgentEvent::SessionFormed { formation, previous: Some(previous) };
+            self.record_first(config, formed);
+        }
         if let Some(description) = config.description.as_ref().filter(|_| self.journal.next_seq() == 0) {
             let described = AgentEvent::SessionDescribed(Box::new(Description::clone(description)));
             self.record_first(config, described);

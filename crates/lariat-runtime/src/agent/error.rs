@@ -44,6 +44,9 @@ pub enum AgentError {
     /// The conversation was not compacted, for this reason, and is unchanged.
     #[error("the conversation was not compacted: {0}")]
     NotCompacted(String),
+    /// The session has no run with this number, or the run began without a message.
+    #[error("{}", unknown_run(*.0))]
+    UnknownRun(Option<u64>),
     /// The JSON to restore is not a list of messages.
     #[error("not a list of messages: {0}")]
     Messages(#[from] serde_json::Error),
@@ -162,4 +165,11 @@ pub enum BuildError {
         "cost is limited, but the price of `{0}` is unknown; use a model of the catalogue, or set `ModelConfig::cost`"
     )]
     CapWithoutPrice(String),
+}
+
+fn unknown_run(number: Option<u64>) -> String {
+    match number {
+        Some(number) => format!("the session has no run {number} that can run again"),
+        None => "the session has no run that can run again".to_owned(),
+    }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use lariat_core::budget::{BudgetLimits, BudgetScope};
 use lariat_core::cancel::CancellationToken;
-use lariat_core::event::QueueKind;
+use lariat_core::event::{QueueKind, SessionFormation};
 use lariat_core::id::{AgentId, RequestId, SessionId};
 use lariat_core::ledger::Ledger;
 use lariat_core::message::{AgentMessage, SharedMessage};
@@ -312,7 +312,7 @@ impl Agent {
         if let Some(running) = &state.running {
             running.cancel.cancel();
         }
-        self.rotate(&mut state);
+        self.rotate(&mut state, SessionFormation::Explicit);
         state.waiting.clear();
     }
 
@@ -325,7 +325,7 @@ impl Agent {
         if state.running.is_some() {
             return Err(AgentError::Busy);
         }
-        Ok(self.rotate(&mut state))
+        Ok(self.rotate(&mut state, SessionFormation::Explicit))
     }
 
     /// Switches to a new session if the last prompt was more than `threshold` ago.
@@ -334,8 +334,14 @@ impl Agent {
     /// If the agent is busy.
     pub fn check_and_rotate(&self, threshold: Duration) -> Result<Option<SessionId>, AgentError> {
         let now = self.shared.config.ports.clock.now();
-        let idle = self.state().last_active_at.is_some_and(|at| now.since(at) > threshold);
-        if idle { self.new_session().map(Some) } else { Ok(None) }
+        let mut state = self.state();
+        let idle = state.last_active_at.map(|at| now.since(at)).filter(|idle| *idle > threshold);
+        let Some(idle) = idle else { return Ok(None) };
+        if state.running.is_some() {
+            return Err(AgentError::Busy);
+        }
+        let formation = SessionFormation::InactivityTimeout { idle_secs: idle.as_secs() };
+        Ok(Some(self.rotate(&mut state, formation)))
     }
 
     /// Cancels the run, if there is one, notifies the session's hooks that it ends, and releases the session,
@@ -372,14 +378,15 @@ impl Agent {
         }
     }
 
-    fn rotate(&self, state: &mut State) -> SessionId {
+    fn rotate(&self, state: &mut State, formation: SessionFormation) -> SessionId {
         if let Some(session_end_notice) = self.shared.session_end_notice(state, "clear") {
             session_end_notice.send_in_background();
         }
         let session_id = new_session_id();
         let journal = self.journal_of(session_id.clone());
-        state.journal = Arc::clone(&journal);
-        let fresh = AgentContext::new(self.shared.agent_id.clone(), journal).replacing_session();
+        let previous = std::mem::replace(&mut state.journal, Arc::clone(&journal)).session_id().clone();
+        let fresh = AgentContext::new(self.shared.agent_id.clone(), journal);
+        let fresh = fresh.replacing_session(formation, previous);
         state.prompt = fresh.prompt().clone();
         // Messages that the last run did not read are still to be delivered.
         let unsent = state.context.replace(fresh).map(|mut old| old.take_unsent());

@@ -18,6 +18,7 @@ use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION};
 use lariat_core::id::{EventId, SessionId};
 use lariat_core::permission::PermissionRequest;
 use lariat_core::run::SessionSnapshot;
+use lariat_core::session::ClientState;
 use lariat_core::store::{Append, BlobHash, Epoch, SessionStore, Snapshot, StoreError};
 use lariat_core::time::Minter;
 
@@ -26,6 +27,9 @@ use crate::observe::EventHub;
 
 /// Number of events to read at a time.
 const PAGE: usize = 256;
+
+/// The most snapshots of a session to try. Stores keep four.
+const STORED_SNAPSHOTS: usize = 4;
 
 /// How a journal behaves when its store fails.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +88,9 @@ pub struct Journal {
     open_loops: AtomicU64,
     /// Known approval requests that wait for an answer.
     approvals: std::sync::Mutex<PendingApprovals>,
+    /// What clients see of the session, for snapshots. Has the first `ClientState::events` events only: others may write
+    /// before this journal claims the session.
+    clients: std::sync::Mutex<ClientState>,
 }
 
 impl Journal {
@@ -110,6 +117,7 @@ impl Journal {
             snapshot_seq,
             open_loops,
             approvals: std::sync::Mutex::default(),
+            clients: std::sync::Mutex::default(),
         }
     }
 
@@ -208,11 +216,32 @@ impl Journal {
     }
 
     async fn read_up_to(&self, head: u64) -> Result<(Option<SessionSnapshot>, Vec<Event>), StoreError> {
-        let stored = self.store.snapshot(&self.session_id, head).await?;
-        let read = stored.and_then(|stored| Some((stored.seq, SessionSnapshot::from_bytes(&stored.state)?)));
-        let (seq, snapshot) = read.map_or((0, None), |(seq, snapshot)| (seq, Some(snapshot)));
+        let (seq, mut snapshot) = match self.newest_snapshot(head).await? {
+            Some((seq, snapshot)) => (seq, Some(snapshot)),
+            None => (0, None),
+        };
         self.snapshot_seq.store(seq, Ordering::Release);
-        Ok((snapshot, self.read_from(seq).await?))
+        let events = self.read_from(seq).await?;
+        let mut clients = snapshot.as_mut().and_then(|snapshot| snapshot.clients.take()).unwrap_or_default();
+        if clients.events() == seq {
+            events.iter().for_each(|event| clients.apply(event));
+        }
+        *self.clients() = clients;
+        Ok((snapshot, events))
+    }
+
+    /// Returns the newest snapshot that a run can continue from. Hosts store snapshots, too, which have no conversation.
+    async fn newest_snapshot(&self, head: u64) -> Result<Option<(u64, SessionSnapshot)>, StoreError> {
+        let mut at_most = head;
+        for _ in 0..STORED_SNAPSHOTS {
+            let Some(stored) = self.store.snapshot(&self.session_id, at_most).await? else { break };
+            if let Some(snapshot) = SessionSnapshot::from_bytes(&stored.state) {
+                return Ok(Some((stored.seq, snapshot)));
+            }
+            let Some(before) = stored.seq.checked_sub(1) else { break };
+            at_most = before;
+        }
+        Ok(None)
     }
 
     /// Takes over an imported session: from here on, decisions in the journal are those of this machine.
@@ -264,10 +293,11 @@ impl Journal {
     }
 
     /// Writes a snapshot of everything written so far. Ignores failures, because a snapshot is optional.
-    pub(crate) fn write_snapshot(self: &Arc<Self>, snapshot: &SessionSnapshot) -> BoxFuture<'static, ()> {
+    pub(crate) fn write_snapshot(self: &Arc<Self>, snapshot: SessionSnapshot) -> BoxFuture<'static, ()> {
         let seq = self.next_seq();
         self.snapshot_seq.store(seq, Ordering::Release);
-        let (journal, state) = (Arc::clone(self), snapshot.to_bytes());
+        let clients = Some(self.clients().clone()).filter(|clients| clients.events() == seq);
+        let (journal, state) = (Arc::clone(self), snapshot.with_clients(clients).to_bytes());
         Box::pin(async move {
             if let Some(state) = state {
                 let _ = journal.store.put_snapshot(&journal.session_id, Snapshot::new(seq, state)).await;
@@ -344,9 +374,17 @@ impl Journal {
         }
     }
 
-    /// Updates the open loops and open approval requests from written events.
+    fn clients(&self) -> std::sync::MutexGuard<'_, ClientState> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Updates the open loops, open approval requests and what clients see from written events.
     fn track(&self, events: &[Event]) {
+        let mut clients = self.clients();
         for event in events {
+            if clients.events() == event.seq {
+                clients.apply(event);
+            }
             match &event.event {
                 AgentEvent::PermissionRequired { .. } | AgentEvent::PermissionDecided { .. } => {
                     let _ = self.approvals().observe(&event.event);

@@ -6,7 +6,7 @@ use lariat_core::BoxFuture;
 use lariat_core::budget::BudgetScope;
 use lariat_core::config::ExecutionLimits;
 use lariat_core::content::joined_text;
-use lariat_core::event::{AgentEvent, ContinuationKind, LimitKind, RunOutcome, TurnTrigger};
+use lariat_core::event::{AgentEvent, ContinuationKind, LimitKind, LoopStart, RunOutcome, TurnTrigger};
 use lariat_core::message::{ExtensionMessage, StopReason};
 use lariat_core::run::StartError;
 use lariat_core::tool::{AgentTool, ToolContext, ToolError, ToolResult};
@@ -241,6 +241,25 @@ async fn rerun_and_branch_start_from_the_last_prompt() {
     assert_eq!(fixture.sent_messages(3), ["user: hello", "assistant: three", "user: and now?"]);
     let begun = starts(&fixture.journal(&agent.session_id()).await);
     assert_eq!(begun[3].parent_loop_id, None, "a prompt continues no other loop");
+    fixture.assert_valid();
+}
+
+#[tokio::test(start_paused = true)]
+async fn rerun_repeats_the_newest_run_or_the_one_with_a_number() {
+    let replies = ["one", "two", "two again", "one again"].map(Reply::text);
+    let fixture = Fixture::new(replies);
+    let agent = fixture.agent().build().unwrap();
+    assert!(matches!(agent.rerun(None).await, Err(AgentError::UnknownRun(None))), "there is no run");
+    agent.run("first").await.unwrap();
+    agent.run("second").await.unwrap();
+    assert_eq!(agent.rerun(None).await.unwrap().finish().await.unwrap().text, "two again");
+    assert_eq!(fixture.sent_messages(2), ["user: first", "assistant: one", "user: second"]);
+    assert_eq!(agent.rerun(Some(0)).await.unwrap().finish().await.unwrap().text, "one again");
+    assert_eq!(fixture.sent_messages(3), ["user: first"]);
+    assert!(matches!(agent.rerun(Some(9)).await, Err(AgentError::UnknownRun(Some(9)))));
+    let begun = starts(&fixture.journal(&agent.session_id()).await);
+    let is_rerun = |start: &&LoopStart| matches!(&start.continuation_kind, Some(ContinuationKind::Rerun { tag }) if tag.ends_with('Z'));
+    assert_eq!(begun.iter().filter(is_rerun).count(), 2);
     fixture.assert_valid();
 }
 

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use lariat_core::event::{AgentEvent, ContinuationKind};
+use lariat_core::event::{AgentEvent, ContinuationKind, SessionFormation};
 use lariat_core::hooks::{Flow, Hooks};
+use lariat_core::id::SessionId;
 use lariat_core::model::{ModelConfig, ThinkingLevel};
+use lariat_core::session::Session;
 use lariat_core::transcript::Window;
 use lariat_runtime::AgentError;
 use lariat_test::Reply;
@@ -95,6 +97,37 @@ async fn agent_idle_for_longer_than_the_threshold_rotates() {
     tokio::time::advance(Duration::from_secs(1)).await;
     let rotated = agent.check_and_rotate(hour).unwrap();
     assert_eq!(rotated, Some(agent.session_id()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn new_session_records_why_it_replaced_the_previous_one() {
+    let fixture = Fixture::new(["one", "two", "three"].map(Reply::text));
+    let agent = fixture.agent().build().unwrap();
+    let formed = async |session: &SessionId| {
+        let events = fixture.journal(session).await;
+        let session = Session::of(&events).unwrap();
+        let formed = events.iter().find_map(|event| match &event.event {
+            AgentEvent::SessionFormed { formation, previous } => Some((formation.clone(), previous.clone())),
+            _ => None,
+        });
+        assert_eq!(
+            session.formation,
+            formed.clone().map_or_else(Default::default, |(formation, _)| formation)
+        );
+        formed
+    };
+    agent.run("first").await.unwrap();
+    let first = agent.session_id();
+    assert_eq!(formed(&first).await, None, "it began with its first loop");
+    let second = agent.new_session().unwrap();
+    agent.run("second").await.unwrap();
+    assert_eq!(formed(&second).await, Some((SessionFormation::Explicit, Some(first))));
+    tokio::time::advance(Duration::from_secs(61)).await;
+    let third = agent.check_and_rotate(Duration::from_secs(60)).unwrap().unwrap();
+    agent.run("third").await.unwrap();
+    let idle = SessionFormation::InactivityTimeout { idle_secs: 61 };
+    assert_eq!(formed(&third).await, Some((idle, Some(second))));
+    fixture.assert_valid();
 }
 
 #[tokio::test(start_paused = true)]

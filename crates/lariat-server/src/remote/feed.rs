@@ -43,7 +43,7 @@ impl LogFeed {
     }
 
     fn advance(&mut self, cursor: &Cursor) {
-        self.request.after = Some(cursor.clone());
+        (self.request.after, self.request.last) = (Some(cursor.clone()), None);
     }
 }
 

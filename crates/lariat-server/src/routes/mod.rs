@@ -169,7 +169,7 @@ async fn log(
     if let Some(last) = headers.get("last-event-id") {
         let cursor = last.to_str().ok().and_then(|text| text.parse().ok());
         let invalid = || Problem::new(ProblemCode::Invalid, "the header `Last-Event-ID` is not a cursor");
-        request.after = Some(cursor.ok_or_else(invalid)?);
+        (request.after, request.last) = (Some(cursor.ok_or_else(invalid)?), None);
     }
     Ok(streams::response(sessions.log(&id, request).await?, streams::log_event, &server.stop))
 }

@@ -1,5 +1,7 @@
 //! A host behind the wire passes the conformance suite of session hosts: the toy host of the suite, over a real socket.
 
+#[path = "../../../lariat-test/tests/sessions/handle.rs"]
+mod handle;
 #[path = "../../../lariat-test/tests/sessions/state.rs"]
 mod state;
 #[path = "../../../lariat-test/tests/sessions/toy.rs"]

@@ -234,9 +234,11 @@ impl Sessions for Double {
             let appended = self.0.appended.subscribe();
             let watermark = self.0.length(session_id)?;
             let gone = || Problem::new(ProblemCode::CursorGone, "the store was replaced");
-            let next = match request.after {
-                Some(after) if after.generation().as_str() != GENERATION => return Err(gone()),
-                after => after.map_or(0, |after| after.next()),
+            request.check()?;
+            let next = match (request.after, request.last) {
+                (Some(after), _) if after.generation().as_str() != GENERATION => return Err(gone()),
+                (Some(after), _) => after.next(),
+                (None, last) => last.map_or(0, |last| watermark.saturating_sub(last)),
             };
             let id = session_id.clone();
             let reader =

@@ -64,11 +64,19 @@ async fn reader_sees_every_event_once_if_the_connection_breaks_at_any_byte() {
 async fn log_that_was_cut_is_not_taken_for_a_complete_one() {
     let fixture = Fixture::new(Memory::with_events("s", 2)).await;
     let id = SessionId::new("s");
-    let expected: Vec<_> = fixture.direct().log(&id, LogRequest::default()).await.unwrap().collect().await;
+    let mut newest = LogRequest::follow_last(1);
+    newest.follow = false;
+    for request in [LogRequest::default(), newest] {
+        log_is_complete_after_a_cut(&fixture, &id, &request).await;
+    }
+}
+
+async fn log_is_complete_after_a_cut(fixture: &Fixture, id: &SessionId, request: &LogRequest) {
+    let expected: Vec<_> = fixture.direct().log(id, request.clone()).await.unwrap().collect().await;
     let path = fixture.place.path().join("proxy.sock");
     for bytes in (0..).step_by(7) {
         let proxy = Proxy::start(&path, fixture.place.socket(), first, bytes);
-        let log = remote(&path).log(&id, LogRequest::default()).await.unwrap();
+        let log = remote(&path).log(id, request.clone()).await.unwrap();
         let items: Vec<_> = tokio::time::timeout(SOON, log.collect::<Vec<_>>()).await.unwrap();
         assert_eq!(items, expected, "cut after {bytes} bytes");
         if proxy.connections.load(Ordering::SeqCst) == 1 {

@@ -57,7 +57,7 @@ async fn host_gives_no_response_to_another_user() {
     fs::set_permissions(&socket, fs::Permissions::from_mode(0o666)).unwrap();
     let answer = as_other_user(|| request(socket)).unwrap();
     assert!(answer.as_ref().is_err() || answer.as_ref().is_ok_and(String::is_empty), "{answer:?}");
-    // The host goes on for its own user.
+    // The host still serves its own user.
     fixture.remote().host().await.unwrap();
 }
 

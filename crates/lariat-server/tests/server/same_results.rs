@@ -52,9 +52,10 @@ async fn streams_are_the_same_as_directly() {
     let fixture = Fixture::new(Memory::with_events(ID, 5)).await;
     let (direct, remote) = (fixture.direct(), fixture.remote());
     let id = SessionId::new(ID);
-    for after in [None, Some(cursor(0)), Some(cursor(3)), Some(cursor(5))] {
+    let starts = [None, Some(cursor(0)), Some(cursor(3)), Some(cursor(5))].map(|after| (after, None));
+    for (after, last) in starts.into_iter().chain([(None, Some(2)), (None, Some(9))]) {
         let mut request = LogRequest::default();
-        request.after = after;
+        (request.after, request.last) = (after, last);
         let expected = all(direct.log(&id, request.clone()).await).await;
         assert_eq!(all(remote.log(&id, request.clone()).await).await, expected);
         request.follow = true;

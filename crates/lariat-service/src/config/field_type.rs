@@ -12,7 +12,9 @@ use lariat_guard::Mode;
 use serde_json::Value;
 
 use super::kind::{self, Kind};
-use super::settings::{AllowedHost, ColorChoice, InstructionFiles, KeyStorage, MemoryLimit, ProviderApi};
+use super::settings::{
+    AllowedHost, ColorChoice, InstructionFiles, KeyStorage, MemoryLimit, ProviderApi, StoreKind,
+};
 
 /// The type of a field.
 pub(super) trait FieldType: Sized {
@@ -166,5 +168,6 @@ words!(InstructionFiles:
     "claude-md-and-agents-md" => ClaudeAndAgents,
     "none" => None,
 );
+words!(StoreKind: "sqlite" => Sqlite, "jsonl" => Jsonl, "postgres" => Postgres);
 words!(KeyStorage: "auto" => Auto, "keyring" => Keyring, "file" => File);
 words!(ColorChoice: "auto" => Auto, "always" => Always, "never" => Never);

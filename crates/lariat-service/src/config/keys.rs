@@ -85,6 +85,7 @@ pub const KEYS: &[Key] = &[
     own!(memory.enabled, "Use what Lariat remembers about a project, and let the model propose more.").as_restricting(),
     own!(memory.tokens, "Tokens for remembered entries in the first prompt (0 = none).").as_restricting(),
     own!(undo.enabled, "Keep checkpoints so that file changes can be undone.").as_restricting(),
+    own!(undo.checkpoints, "Record a checkpoint at the end of each run and when the model completes a task, for `lariat restore`."),
     key!(instruction_files, "Which instruction files of a project the model receives.").as_restricting(),
     own!(providers.*.api, "The API protocol of the provider."),
     own!(providers.*.base_url, "The URL of the provider's API.").with_example("\"http://127.0.0.1:8080/v1\""),
@@ -95,7 +96,9 @@ pub const KEYS: &[Key] = &[
     own!(providers.*.output_price, "The price of a million output tokens of the provider's models, in US dollars.").with_example("2.00"),
     own!(auth.store, "Where `lariat auth login` stores keys: the system keyring, a private file, or `auto` (the file if no keyring responds).").as_restricting(),
     own!(network.certificates, "PEM files with additional certificates to trust for HTTP connections, except those of Google's own credentials.").with_example("[\"/path/to/ca.pem\"]"),
-    own!(store.path, "Path of the session database.").with_example("\"/path/to/sessions.db\""),
+    own!(store.kind, "What stores sessions: one SQLite database, one file per session, or a PostgreSQL server."),
+    own!(store.path, "Path of the session database, or of the directory of session files.").with_example("\"/path/to/sessions.db\""),
+    own!(store.url, "PostgreSQL database of sessions, as a URL or as `key=value` pairs; best set as `LARIAT_STORE__URL`.").with_example("\"postgresql://lariat@db.example.org/lariat\""),
     own!(trace.file, "Write every event to this file, one JSON line each.").with_example("\"/path/to/trace.jsonl\""),
     own!(claude.transcripts, "Write each session also to `~/.claude/projects`, for hooks that read `transcript_path`."),
     own!(telemetry.endpoint, "Send traces and metrics to this OTLP/HTTP collector [default: `OTEL_EXPORTER_OTLP_ENDPOINT`].").with_example("\"http://127.0.0.1:4318\""),
@@ -103,6 +106,8 @@ pub const KEYS: &[Key] = &[
     own!(telemetry.content, "Include prompts and replies in telemetry.").as_restricting(),
     key!(ui.color, "Use colors in the terminal."),
     key!(ui.links, "Show links where the terminal supports them."),
+    own!(ui.vim, "Edit with vim keys in the terminal UI."),
+    own!(ui.keys, "Keys of the terminal UI, each as `ACTION = KEY`; F1 lists the actions.").with_example("[\"queue = ctrl+q\", \"full_screen = f12\"]"),
 ];
 
 /// Keys that other modules read: permissions, hooks, variables, MCP servers, and the schema reference.

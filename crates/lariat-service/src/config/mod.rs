@@ -20,8 +20,8 @@ pub use schema::schema;
 pub use settings::{
     AllowedHost, AuthSettings, BudgetSettings, ClaudeSettings, ColorChoice, ContextSettings,
     InstructionFiles, KeyStorage, LimitSettings, MemoryLimit, NetworkSettings, ProviderApi, ProviderSettings,
-    RetrySettings, SandboxSettings, Settings, StoreSettings, TelemetrySettings, TraceSettings, UiSettings,
-    UndoSettings,
+    RetrySettings, SandboxSettings, Settings, StoreKind, StoreSettings, TelemetrySettings, TraceSettings,
+    UiSettings, UndoSettings,
 };
 
 #[cfg(test)]

@@ -244,11 +244,13 @@ impl Default for MemorySettings {
 pub struct UndoSettings {
     /// Whether Lariat keeps checkpoints, so that file changes can be undone.
     pub enabled: bool,
+    /// Whether runs name points that `lariat restore` can return to.
+    pub checkpoints: bool,
 }
 
 impl Default for UndoSettings {
     fn default() -> Self {
-        Self { enabled: true }
+        Self { enabled: true, checkpoints: true }
     }
 }
 
@@ -347,8 +349,25 @@ pub struct NetworkSettings {
 #[cfg_attr(test, derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct StoreSettings {
-    /// The session database; `None` for the one in the user's state directory.
+    /// What stores sessions.
+    pub kind: StoreKind,
+    /// The session database, or the directory of session files; `None` for the one in the user's state directory.
     pub path: Option<PathBuf>,
+    /// The PostgreSQL database, as a URL or as `key=value` pairs.
+    pub url: Option<String>,
+}
+
+/// What stores sessions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(test, derive(serde::Serialize))]
+pub enum StoreKind {
+    /// One SQLite database.
+    #[default]
+    Sqlite,
+    /// A directory with one file per session.
+    Jsonl,
+    /// A PostgreSQL server.
+    Postgres,
 }
 
 /// The table `trace`.
@@ -391,11 +410,15 @@ pub struct UiSettings {
     pub color: ColorChoice,
     /// Whether to show links where the terminal supports them.
     pub links: bool,
+    /// Whether the terminal UI edits with vim keys.
+    pub vim: bool,
+    /// Keys of the terminal UI, each as `ACTION = KEY`.
+    pub keys: Vec<String>,
 }
 
 impl Default for UiSettings {
     fn default() -> Self {
-        Self { color: ColorChoice::Auto, links: true }
+        Self { color: ColorChoice::Auto, links: true, vim: false, keys: Vec::new() }
     }
 }
 

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use lariat_core::archive::ListQuery;
 use lariat_host::process::Environment;
 use lariat_proofs::server::{Script, Server, Turn, Wire};
+use lariat_service::config::StoreSettings;
 use lariat_service::models::Keys;
 use lariat_service::{
     LoadOptions, LoadedProject, LocalService, Prompt, ServiceError, SessionOptions, SessionSelector,
@@ -60,7 +61,9 @@ impl Fixture {
 
     async fn service(&self) -> LocalService {
         let environment = Environment::default().with("PATH", "/usr/bin:/bin");
-        LocalService::open(self.folders(), None, environment, Arc::new(OneKey)).await.unwrap()
+        LocalService::open(self.folders(), &StoreSettings::default(), environment, Arc::new(OneKey))
+            .await
+            .unwrap()
     }
 
     fn place(&self, server: &Server) -> LoadedProject {

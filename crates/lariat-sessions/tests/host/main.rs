@@ -12,5 +12,7 @@ mod asks;
 mod commands;
 mod conformance;
 mod fixture;
+mod local_hosts;
 mod on_runtime;
 mod reading;
+mod snapshots;

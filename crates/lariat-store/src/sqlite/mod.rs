@@ -37,5 +37,4 @@ mod transaction;
 mod watch;
 mod writer;
 
-pub use projection::{Checkpoint, SessionGoal, SessionLearning};
 pub use store::SqliteStore;

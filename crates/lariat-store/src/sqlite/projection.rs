@@ -4,7 +4,8 @@
 //! over the rows of all reachable events, ordered by time, so a deleted session takes its own rows with it.
 //! Invariant: [`rebuild`] makes the same rows from the journals.
 
-use lariat_core::event::{AgentEvent, EventRecord, Goal, Learning};
+use lariat_core::archive::{Checkpoint, SessionGoal, SessionLearning};
+use lariat_core::event::{AgentEvent, EventRecord};
 use lariat_core::id::{MessageId, SessionId};
 use lariat_core::store::StoreError;
 use lariat_core::time::Timestamp;
@@ -14,44 +15,6 @@ use rusqlite::{Connection, params};
 use super::fault::{Fault, no_session};
 use super::rows::{self, JournalEnd, RecordSlot, SessionRow, int, uint};
 use crate::record::{Chain, SealedRecord};
-
-/// A named point of a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Checkpoint {
-    /// Position of the checkpoint event.
-    pub seq: u64,
-    /// When the checkpoint was made.
-    pub at: Timestamp,
-    /// The checkpoint's name.
-    pub label: String,
-    /// The last message before the checkpoint.
-    pub message_id: Option<MessageId>,
-}
-
-/// A learning and the session it comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SessionLearning {
-    /// The session that recorded it last.
-    pub session_id: SessionId,
-    /// When the session recorded it.
-    pub at: Timestamp,
-    /// The learning.
-    pub learning: Learning,
-}
-
-/// A goal and the session that set or changed it last.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SessionGoal {
-    /// The session.
-    pub session_id: SessionId,
-    /// When the session set or changed the goal.
-    pub at: Timestamp,
-    /// The goal.
-    pub goal: Goal,
-}
 
 /// Adds the rows of an event.
 pub(super) fn project(connection: &Connection, no: i64, record: &EventRecord) -> Result<(), Fault> {

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::BoxFuture;
-use lariat_core::archive::{GarbageReport, ListQuery, SessionArchive, SessionSummary, VerificationReport};
+use lariat_core::archive::{
+    Checkpoint, GarbageReport, ListQuery, SessionArchive, SessionGoal, SessionLearning, SessionSummary,
+    VerificationReport,
+};
 use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_core::store::{Ack, Append, BlobHash, Durability, Epoch, SessionStore, Snapshot, StoreError};
@@ -20,7 +23,7 @@ use super::settle::SettleMode;
 use super::transaction::WriteTransaction;
 use super::watch::{Change, Watchers};
 use super::writer::WriterHandle;
-use super::{Checkpoint, SessionGoal, SessionLearning, check, list, manage, projection, repair, settle};
+use super::{check, list, manage, projection, repair, settle};
 use crate::{StoreOptions, content};
 
 /// How often a caller that waits for a journal polls for changes by other processes.
@@ -86,37 +89,6 @@ impl SqliteStore {
         let writer = opening.await.map_err(|error| StoreError::Unavailable(error.to_string()))??;
         readers.iter().for_each(ReaderPool::prepare);
         Ok(Self { writer, readers, watchers, durability: options.durability })
-    }
-
-    /// Returns the checkpoints of a session, including those of the events it shares with its ancestors, oldest first.
-    ///
-    /// # Errors
-    /// When the session does not exist, or the database fails.
-    pub async fn checkpoints(&self, session_id: &SessionId) -> Result<Vec<Checkpoint>, StoreError> {
-        let session_id = session_id.clone();
-        self.read(move |connection| projection::checkpoints(connection, &session_id)).await
-    }
-
-    /// Returns what all sessions learned and did not unlearn, newest first: those with a tag if one is given, and at most
-    /// `limit` (0 = no limit).
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn learnings(
-        &self,
-        tag: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<SessionLearning>, StoreError> {
-        let tag = tag.map(str::to_owned);
-        self.read(move |connection| projection::learnings(connection, tag.as_deref(), limit)).await
-    }
-
-    /// Returns the current goals of all sessions, most recent change first.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn goals(&self) -> Result<Vec<SessionGoal>, StoreError> {
-        self.read(projection::goals).await
     }
 
     /// Rebuilds everything that is derived from the journals: checkpoints, learnings and goals at once, summaries and the
@@ -393,5 +365,26 @@ impl SessionArchive for SqliteStore {
         Box::pin(self.writer.write(0, move |transaction| {
             transaction.with_savepoint(|transaction| manage::collect_garbage(transaction, grace))
         }))
+    }
+
+    fn checkpoints<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+    ) -> BoxFuture<'a, Result<Vec<Checkpoint>, StoreError>> {
+        let session_id = session_id.clone();
+        Box::pin(self.read(move |connection| projection::checkpoints(connection, &session_id)))
+    }
+
+    fn learnings<'a>(
+        &'a self,
+        tag: Option<&'a str>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<SessionLearning>, StoreError>> {
+        let tag = tag.map(str::to_owned);
+        Box::pin(self.read(move |connection| projection::learnings(connection, tag.as_deref(), limit)))
+    }
+
+    fn goals(&self) -> BoxFuture<'_, Result<Vec<SessionGoal>, StoreError>> {
+        Box::pin(self.read(projection::goals))
     }
 }

@@ -26,6 +26,7 @@ impl Stage {
         self.check_views(&journal, &view)?;
         self.check_followers(&journal).await?;
         self.check_every_position(&journal).await?;
+        self.check_newest_events(&journal, &view).await?;
         self.check_foreign_cursor(&view).await?;
         self.check_retries(&journal).await?;
         self.crash().await?;
@@ -39,6 +40,16 @@ impl Stage {
         let fold = Fold::of(&journal, &self.context);
         fold.compare(&after, &self.context, Moment::AtRest)?;
         self.check_retries(&journal).await?;
+        self.detach().await;
+        Ok(())
+    }
+
+    /// Checks that the journal and the view are right at the end.
+    pub(super) async fn check_outcome(&mut self) -> Result<(), String> {
+        let view = self.finish().await?;
+        let journal = self.journal().await;
+        self.check_journal(&journal)?;
+        self.check_views(&journal, &view)?;
         self.detach().await;
         Ok(())
     }
@@ -119,7 +130,7 @@ impl Stage {
     /// Every client that was attached received every event once, and its live texts were complete.
     async fn check_followers(&mut self, journal: &[Event]) -> Result<(), String> {
         for (name, follower) in [("A", &self.a), ("B", &self.b)] {
-            // A client that connects again for every event may be slow, as long as it goes on.
+            // A client that connects again for every event may be slow, as long as it makes progress.
             let mut received = usize::MAX;
             while !has_all(follower, journal) && follower.seen().events.len() != received {
                 received = follower.seen().events.len();
@@ -154,6 +165,27 @@ impl Stage {
             }
         }
         Ok(())
+    }
+
+    /// Reads the newest events: none, some, all, and more than there are. A position and a number exclude each other.
+    async fn check_newest_events(&mut self, journal: &[Event], view: &SessionView) -> Result<(), String> {
+        for last in [0, 1, 2, journal.len() / 2, journal.len(), journal.len() + 1] {
+            let mut request = LogRequest::follow_last(last as u64);
+            request.follow = last % 2 == 0;
+            self.counts.reconnects += 1;
+            let rest = journal.get(journal.len().saturating_sub(last)..).unwrap_or_default();
+            let read = timeout(PATIENCE, self.read_log(request, rest)).await;
+            let read =
+                read.unwrap_or_else(|_| Err("it does not come to `Synced` or does not end".to_owned()));
+            read.map_err(|problem| format!("the last {last} events: {problem}"))?;
+        }
+        let mut request = LogRequest::follow(view.cursor.clone());
+        request.last = Some(1);
+        match self.host.log(&self.session, request).await {
+            Err(problem) if problem.code == ProblemCode::Invalid => Ok(()),
+            Err(problem) => Err(format!("`after` and `last` together got {problem:?}")),
+            Ok(_) => Err("`after` and `last` together got a log".to_owned()),
+        }
     }
 
     /// Reads a log that has these events, and returns the cursors after them.

@@ -8,6 +8,8 @@
     reason = "test helpers fail the test when something is missing"
 )]
 
+mod handle;
+mod mistakes;
 mod state;
 mod toy;
 
@@ -33,7 +35,7 @@ mod on_threads {
 }
 
 /// Turns each mistake into a test: this check of the suite must notice it, and say so in these words.
-macro_rules! mistakes {
+macro_rules! tests {
     ($($name:ident: $mistake:ident, $check:ident, $words:literal;)*) => {
         $(
             #[tokio::test(start_paused = true)]
@@ -47,43 +49,7 @@ macro_rules! mistakes {
     };
 }
 
-mistakes! {
-    notices_a_receipt_before_the_record:
-        AcknowledgesBeforeRecording, a_title_is_set_and_removed, "but the journal records it";
-    notices_a_retry_that_runs_twice:
-        ExecutesRetryTwice, a_tool_call_runs_once, "is 2 times in the conversation";
-    notices_other_content_taken_for_a_retry:
-        TakesOtherContentForRetry, a_tool_call_runs_once, "another content under";
-    notices_an_unknown_action_in_the_journal:
-        RecordsUnknownAction, a_title_is_set_and_removed, "retries at rest changed the journal";
-    notices_an_event_skipped_after_a_reconnect:
-        SkipsEventAfterReconnect, a_tool_call_runs_once, "client B: `Synced` at 4 after 3 of 3 events";
-    notices_synced_sent_twice: SendsSyncedTwice, a_tool_call_runs_once, "said `Synced` twice";
-    notices_synced_sent_too_early: SyncsTooEarly, a_tool_call_runs_once, "`Synced` at 0 after 0 of 1 events";
-    notices_a_cursor_of_another_store: TakesForeignCursor, a_tool_call_runs_once, "a cursor of another store got";
-    notices_a_second_answer_that_wins: SecondAnswerWins, the_first_answer_wins, "expected [AlreadyAnswered]";
-    notices_two_answers_that_win: SecondAnswerWins, races, "two answers got [Ok";
-    notices_an_ignored_digest: IgnoresDigest, the_first_answer_wins, "expected [DigestMismatch]";
-    notices_a_conflict_that_hides_the_winner: HidesWinner, the_first_answer_wins, "does not name the winner";
-    notices_an_ask_that_hangs_without_a_client:
-        HangsWithoutClient, an_ask_without_a_client_is_denied, "there is RequiresAction";
-    notices_an_ask_that_stays_after_its_run: ShowsOldAsk, an_ask_ends_with_its_run, "waited for Asks([])";
-    notices_a_view_without_a_queued_message:
-        HidesQueuedMessage, the_queue_waits_for_the_run, "has the queue [], but the journal [";
-    notices_a_view_with_wrong_usage: CountsUsageTwice, a_tool_call_runs_once, "has usage";
-    notices_a_queue_that_resumes_by_itself: ResumesQueueByItself, an_interruption_pauses_the_queue, "Idle";
-    notices_a_queue_lost_in_a_crash: LosesQueueInCrash, clients_edit_the_queue, "there is []";
-    notices_a_tool_call_that_runs_again_after_a_crash: RunsToolAgainAfterCrash, a_tool_call_runs_once, "ran 2 times";
-    notices_a_run_stopped_with_its_last_client:
-        StopsRunWithLastClient, a_run_outlives_its_clients, "there is no such mark, status Idle";
-    notices_steering_delivered_late:
-        DeliversSteeringLate, steering_reaches_the_active_run, "waited for Delivered";
-    notices_live_items_before_the_log: SendsLiveBeforeLog, a_tool_call_runs_once, "are durable";
-    notices_live_items_dropped_silently:
-        DropsLiveSilently, a_slow_live_reader_reads_the_log, "got no `Resync`";
-    notices_a_session_on_two_pages: RepeatsSessionOnNextPage, sessions_are_listed, "times over all pages";
-    notices_a_change_that_is_not_reported: ForgetsChange, changes_are_reported, "changes gave";
-}
+mistakes::mistakes!(tests);
 
 mod sessions {
     use super::{Arc, HostFixture, Report};

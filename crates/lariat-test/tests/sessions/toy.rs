@@ -9,11 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use futures_util::{StreamExt as _, stream};
 use lariat_api::{
-    Action, AskPolicy, ContextUse, CreateSession, Cursor, Delivery, FileDiff, FileList, ItemStream, Live,
-    LiveItem, LogItem, LogRequest, Problem, ProblemCode, Receipt, SessionChange, SessionCommand,
-    SessionFilter, SessionPage, SessionStatus, SessionSummary, SessionView, Sessions, StoreGeneration,
+    Action, AskPolicy, Cursor, Delivery, LiveItem, Problem, ProblemCode, Receipt, SessionCommand,
+    SessionStatus, SessionSummary, SessionView, Sessions, StoreGeneration,
 };
 use lariat_core::BoxFuture;
 use lariat_core::archive;
@@ -27,7 +25,6 @@ use lariat_core::message::{
     AgentMessage, AssistantMessage, Message, SharedMessage, StopReason, ToolResultMessage,
 };
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
-use lariat_core::store::BlobHash;
 use lariat_core::time::{Minter, Timestamp};
 use lariat_core::usage::Usage;
 use lariat_test::model::DEFAULT_USAGE;
@@ -36,6 +33,7 @@ use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
 
+use super::handle::Handle;
 use super::state::State;
 
 /// A deliberate mistake of the toy host.
@@ -49,6 +47,8 @@ pub(crate) enum Mistake {
     SendsSyncedTwice,
     SyncsTooEarly,
     TakesForeignCursor,
+    SkipsEventsOfLast,
+    TakesTwoStarts,
     SecondAnswerWins,
     IgnoresDigest,
     HidesWinner,
@@ -70,7 +70,7 @@ pub(crate) enum Mistake {
 /// What survives a crash.
 pub(crate) struct Toy {
     mistake: Option<Mistake>,
-    journals: Arc<Mutex<BTreeMap<SessionId, Vec<Event>>>>,
+    pub(super) journals: Arc<Mutex<BTreeMap<SessionId, Vec<Event>>>>,
     marks: Arc<Mutex<Vec<String>>>,
     model: ModelScript,
     /// Ids stay unique over crashes.
@@ -150,16 +150,16 @@ impl HostFixture for Toy {
     }
 }
 
-struct Host {
+pub(super) struct Host {
     mistake: Option<Mistake>,
     policy: AskPolicy,
-    journals: Arc<Mutex<BTreeMap<SessionId, Vec<Event>>>>,
+    pub(super) journals: Arc<Mutex<BTreeMap<SessionId, Vec<Event>>>>,
     marks: Arc<Mutex<Vec<String>>>,
     model: ModelScript,
     minter: Arc<Mutex<Minter>>,
     /// Wakes everything that waits for an event.
-    grown: watch::Sender<u64>,
-    live: broadcast::Sender<(SessionId, LiveItem)>,
+    pub(super) grown: watch::Sender<u64>,
+    pub(super) live: broadcast::Sender<(SessionId, LiveItem)>,
     attached: AtomicUsize,
     /// One command at a time, so that nothing comes between a check and its record.
     sending: Mutex<()>,
@@ -169,7 +169,7 @@ struct Host {
 }
 
 /// Counts an attached client while a stream of it exists.
-struct Attached(Arc<Host>);
+pub(super) struct Attached(Arc<Host>);
 
 impl Drop for Attached {
     fn drop(&mut self) {
@@ -178,21 +178,21 @@ impl Drop for Attached {
     }
 }
 
-fn problem(code: ProblemCode, text: &str) -> Problem {
+pub(super) fn problem(code: ProblemCode, text: &str) -> Problem {
     Problem::new(code, text)
 }
 
 impl Host {
-    fn has(&self, mistake: Mistake) -> bool {
+    pub(super) fn has(&self, mistake: Mistake) -> bool {
         self.mistake == Some(mistake)
     }
 
-    fn journal(&self, id: &SessionId) -> Result<Vec<Event>, Problem> {
+    pub(super) fn journal(&self, id: &SessionId) -> Result<Vec<Event>, Problem> {
         let journals = self.journals.lock().unwrap();
-        journals.get(id).cloned().ok_or_else(|| problem(ProblemCode::NotFound, "there is no such session"))
+        journals.get(id).cloned().ok_or_else(|| problem(ProblemCode::NotFound, "the session does not exist"))
     }
 
-    fn state(&self, id: &SessionId) -> State {
+    pub(super) fn state(&self, id: &SessionId) -> State {
         let journal = self.journal(id).unwrap_or_default();
         let mut state = State::of(&journal);
         if let Some(old) = self.old.get(id) {
@@ -213,7 +213,7 @@ impl Host {
     }
 
     /// Appends events at once, so that no reader sees a part of them. Returns the position of the first.
-    fn append(&self, id: &SessionId, run: Option<&LoopId>, events: Vec<AgentEvent>) -> u64 {
+    pub(super) fn append(&self, id: &SessionId, run: Option<&LoopId>, events: Vec<AgentEvent>) -> u64 {
         let mut journals = self.journals.lock().unwrap();
         let journal = journals.entry(id.clone()).or_default();
         let first = journal.len() as u64;
@@ -261,6 +261,12 @@ impl Host {
             rejection: None,
         };
         let steering = state.waiting.iter().find(|waiting| waiting.delivery == Delivery::Steer);
+        // Steering waits for the first reply of a run.
+        let prompts =
+            state.conversation.iter().rev().take_while(|message| message.as_user().is_some()).count();
+        let before = state.conversation.iter().rev().nth(prompts);
+        let is_unasked = prompts > 0 && before.is_none_or(|message| message.as_assistant().is_some());
+        let steering = steering.filter(|_| !is_unasked);
         let gone = self.has(Mistake::StopsRunWithLastClient) && self.attached.load(Ordering::SeqCst) == 0;
         if state.must_stop || gone {
             self.append(id, Some(run), vec![end(RunOutcome::Aborted)]);
@@ -427,7 +433,7 @@ impl Host {
         self.append(id, Some(run), vec![AgentEvent::MessageEnd { message: RecordedMessage::Full(message) }]);
     }
 
-    fn status(&self, id: &SessionId, state: &State) -> SessionStatus {
+    pub(super) fn status(&self, id: &SessionId, state: &State) -> SessionStatus {
         let is_open = self.owners.lock().unwrap().contains_key(id);
         match &state.run {
             Some(_) if state.open_asks().next().is_some() => SessionStatus::RequiresAction,
@@ -438,11 +444,11 @@ impl Host {
         }
     }
 
-    fn cursor(&self, next: u64) -> Cursor {
+    pub(super) fn cursor(&self, next: u64) -> Cursor {
         Cursor::new(StoreGeneration::new("toy1").unwrap(), next)
     }
 
-    fn view(&self, id: &SessionId) -> Result<SessionView, Problem> {
+    pub(super) fn view(&self, id: &SessionId) -> Result<SessionView, Problem> {
         let journal = self.journal(id)?;
         let mut state = self.state(id);
         // The state may be newer; compute it from the same events.
@@ -485,7 +491,11 @@ impl Host {
         Ok(serde_json::from_value(view).unwrap())
     }
 
-    fn send(self: &Arc<Self>, id: &SessionId, command: SessionCommand) -> Result<Receipt, Problem> {
+    pub(super) fn send(
+        self: &Arc<Self>,
+        id: &SessionId,
+        command: SessionCommand,
+    ) -> Result<Receipt, Problem> {
         self.journal(id)?;
         let _sending = self.sending.lock().unwrap();
         let state = self.state(id);
@@ -526,7 +536,7 @@ impl Host {
             }
             Action::Answer { ask_id, digest, .. } => {
                 let ask = state.asks.iter().find(|ask| ask.request.tool_call_id.as_str() == ask_id.as_str());
-                let ask = ask.ok_or_else(|| problem(ProblemCode::NotFound, "there is no such ask"))?;
+                let ask = ask.ok_or_else(|| problem(ProblemCode::NotFound, "the ask does not exist"))?;
                 if digest.as_str() != format!("digest of {ask_id}") && !self.has(Mistake::IgnoresDigest) {
                     return Err(problem(ProblemCode::DigestMismatch, "the ask has another digest"));
                 }
@@ -567,7 +577,7 @@ impl Host {
         Ok(Receipt::new(command.id, seq))
     }
 
-    fn summary(&self, id: &SessionId) -> SessionSummary {
+    pub(super) fn summary(&self, id: &SessionId) -> SessionSummary {
         let state = self.state(id);
         let archived = archive::SessionSummary::of(id.clone(), &self.journal(id).unwrap());
         let mut summary = SessionSummary::new(archived, self.status(id, &state));
@@ -575,7 +585,7 @@ impl Host {
         summary
     }
 
-    fn attach(self: &Arc<Self>) -> Attached {
+    pub(super) fn attach(self: &Arc<Self>) -> Attached {
         self.attached.fetch_add(1, Ordering::SeqCst);
         Attached(Arc::clone(self))
     }
@@ -591,169 +601,4 @@ fn taken(waiting: &super::state::Waiting) -> AgentEvent {
     let mut message = AgentMessage::user(text);
     message.assign_id(|| waiting.id);
     AgentEvent::MessageEnd { message: RecordedMessage::Full(Arc::new(message)) }
-}
-
-/// The host behind a handle, because streams outlive a call.
-struct Handle(Arc<Host>);
-
-impl Sessions for Handle {
-    fn create(&self, request: CreateSession) -> BoxFuture<'_, Result<SessionView, Problem>> {
-        let id = request.session_id;
-        if self.0.journal(&id).is_err() {
-            let mut description = Description::default();
-            (description.title, description.cwd) = (request.title, Some(request.directory));
-            self.0.append(&id, None, vec![AgentEvent::SessionDescribed(Box::new(description))]);
-        }
-        Box::pin(std::future::ready(Host::view(&self.0, &id)))
-    }
-
-    fn list(&self, filter: SessionFilter) -> BoxFuture<'_, Result<SessionPage, Problem>> {
-        let ids: Vec<SessionId> = self.0.journals.lock().unwrap().keys().cloned().collect();
-        let mut all: Vec<SessionSummary> = ids.iter().map(|id| self.0.summary(id)).collect();
-        all.retain(|summary| {
-            let archived = &summary.archived;
-            let text = format!("{:?} {:?}", archived.title, archived.first_prompt);
-            filter.text.as_ref().is_none_or(|word| text.contains(word))
-                && filter.directory.as_ref().is_none_or(|directory| archived.cwd.as_ref() == Some(directory))
-                && filter.tag.as_ref().is_none_or(|tag| archived.tags.contains(tag))
-                && (filter.status.is_empty() || filter.status.contains(&summary.status))
-        });
-        all.sort_by_key(|summary| std::cmp::Reverse(summary.archived.cursor()));
-        let start: usize = filter.page.map_or(0, |page| page.parse().unwrap());
-        let end = all.len().min(start + filter.limit.unwrap_or(100) as usize);
-        let next = if self.0.has(Mistake::RepeatsSessionOnNextPage) {
-            end - usize::from(end > start + 1)
-        } else {
-            end
-        };
-        let next = (end < all.len()).then(|| next.to_string());
-        let page = SessionPage::new(all.drain(start..end).collect(), next);
-        Box::pin(std::future::ready(Ok(page)))
-    }
-
-    fn view<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<SessionView, Problem>> {
-        Box::pin(std::future::ready(Host::view(&self.0, session_id)))
-    }
-
-    fn send<'a>(
-        &'a self,
-        session_id: &'a SessionId,
-        command: SessionCommand,
-    ) -> BoxFuture<'a, Result<Receipt, Problem>> {
-        Box::pin(async move { Host::send(&self.0, session_id, command) })
-    }
-
-    fn log<'a>(
-        &'a self,
-        session_id: &'a SessionId,
-        request: LogRequest,
-    ) -> BoxFuture<'a, Result<ItemStream<LogItem>, Problem>> {
-        Box::pin(async move {
-            let known = self.0.journal(session_id)?.len() as u64;
-            let mut next = 0;
-            if let Some(after) = request.after {
-                if after.generation().as_str() != "toy1" && !self.0.has(Mistake::TakesForeignCursor) {
-                    return Err(problem(ProblemCode::CursorGone, "the cursor is of another store"));
-                }
-                next = after.next()
-                    + u64::from(self.0.has(Mistake::SkipsEventAfterReconnect) && after.next() == 3);
-            }
-            let synced_at = if self.0.has(Mistake::SyncsTooEarly) { known.saturating_sub(1) } else { known };
-            let times = if self.0.has(Mistake::SendsSyncedTwice) { 2 } else { 1 };
-            let (host, id) = (Arc::clone(&self.0), session_id.clone());
-            let attached = request.follow.then(|| self.0.attach());
-            let start = (next, times, self.0.grown.subscribe(), attached);
-            let log = stream::unfold(start, move |(next, synced, mut grown, attached)| {
-                let (host, id) = (Arc::clone(&host), id.clone());
-                async move {
-                    if synced > 0 && next >= synced_at {
-                        let item = LogItem::Synced { cursor: host.cursor(next) };
-                        return Some((Ok(item), (next, synced - 1, grown, attached)));
-                    }
-                    loop {
-                        grown.mark_unchanged();
-                        let event = host.journal(&id).unwrap().get(next as usize).cloned();
-                        match event {
-                            Some(event) if next < known || request.follow => {
-                                let item = LogItem::Event { cursor: host.cursor(next + 1), event };
-                                return Some((Ok(item), (next + 1, synced, grown, attached)));
-                            }
-                            _ if !request.follow => return None,
-                            _ => grown.changed().await.ok()?,
-                        }
-                    }
-                }
-            });
-            Ok(Box::pin(log) as ItemStream<LogItem>)
-        })
-    }
-
-    fn live<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<ItemStream<Live>, Problem>> {
-        Box::pin(async move {
-            self.0.journal(session_id)?;
-            let (host, id) = (Arc::clone(&self.0), session_id.clone());
-            let attached = self.0.attach();
-            let live =
-                stream::unfold((self.0.live.subscribe(), attached), move |(mut receiver, attached)| {
-                    let (host, id) = (Arc::clone(&host), id.clone());
-                    async move {
-                        loop {
-                            let item = match receiver.recv().await {
-                                Ok((session, item)) if session == id => Live::Event(item),
-                                Err(broadcast::error::RecvError::Lagged(_))
-                                    if !host.has(Mistake::DropsLiveSilently) =>
-                                {
-                                    Live::Resync { after: host.journal(&id).unwrap().len() as u64 }
-                                }
-                                Err(broadcast::error::RecvError::Closed) => return None,
-                                _ => continue,
-                            };
-                            return Some((Ok(item), (receiver, attached)));
-                        }
-                    }
-                });
-            Ok(Box::pin(live) as ItemStream<Live>)
-        })
-    }
-
-    fn changes(&self) -> BoxFuture<'_, Result<ItemStream<SessionChange>, Problem>> {
-        let host = Arc::clone(&self.0);
-        let start = (BTreeMap::<SessionId, u64>::new(), self.0.grown.subscribe());
-        let changes = stream::unfold(start, move |(mut known, mut grown)| {
-            let host = Arc::clone(&host);
-            async move {
-                grown.changed().await.ok()?;
-                let sizes: Vec<(SessionId, u64)> = {
-                    let journals = host.journals.lock().unwrap();
-                    journals.iter().map(|(id, journal)| (id.clone(), journal.len() as u64)).collect()
-                };
-                let mut changes = Vec::new();
-                for (id, size) in sizes {
-                    let is_forgotten = host.has(Mistake::ForgetsChange) && !changes.is_empty();
-                    if known.insert(id.clone(), size) != Some(size) && !is_forgotten {
-                        let status = host.status(&id, &host.state(&id));
-                        changes.push(Ok(SessionChange::new(id, size, status)));
-                    }
-                }
-                Some((stream::iter(changes), (known, grown)))
-            }
-        });
-        Box::pin(std::future::ready(Ok(Box::pin(changes.flatten()) as ItemStream<SessionChange>)))
-    }
-
-    fn diff<'a>(&'a self, _: &'a SessionId) -> BoxFuture<'a, Result<Vec<FileDiff>, Problem>> {
-        Box::pin(std::future::ready(Ok(Vec::new())))
-    }
-
-    fn files<'a>(&'a self, _: &'a SessionId) -> BoxFuture<'a, Result<FileList, Problem>> {
-        Box::pin(std::future::ready(Ok(FileList::default())))
-    }
-
-    fn context<'a>(&'a self, _: &'a SessionId) -> BoxFuture<'a, Result<ContextUse, Problem>> {
-        Box::pin(std::future::ready(Ok(ContextUse::default())))
-    }
-
-    fn blob<'a>(&'a self, _: &'a SessionId, _: &'a BlobHash) -> BoxFuture<'a, Result<Vec<u8>, Problem>> {
-        Box::pin(std::future::ready(Err(problem(ProblemCode::NotFound, "toys have no blobs"))))
-    }
 }

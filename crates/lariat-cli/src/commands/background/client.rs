@@ -56,7 +56,7 @@ impl Connection {
     }
 
     /// Connects to the host of this user if it runs.
-    pub(super) async fn existing(env: &ProcessEnv) -> Result<Option<Self>, Problem> {
+    pub(crate) async fn existing(env: &ProcessEnv) -> Result<Option<Self>, Problem> {
         let remote = Remote::new(socket(env)?).with_retry(lariat_server::remote::RetryPolicy::never());
         match remote.host().await {
             Ok(_) => Ok(Some(Self { remote: Remote::new(socket(env)?) })),

@@ -19,6 +19,8 @@ use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::{RequestId, SessionId};
 use lariat_core::permission::PermissionDecision;
 use lariat_runtime::system::SystemClock;
+use lariat_terminal::approval;
+use lariat_terminal::finished_call::Verbosity;
 use lariat_terminal::theme::{Style, Theme};
 use tokio::time::Instant;
 
@@ -33,8 +35,7 @@ use crate::commands::background::{Connection, from_protocol};
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::process_env::{ProcessEnv, Stream};
-use crate::screen::approval;
-use crate::screen::printer::{Printer, Verbosity};
+use crate::screen::printer::Printer;
 
 /// A session with at most this many events is shown from its start.
 const SHOWN_FROM_START: u64 = 2_000;

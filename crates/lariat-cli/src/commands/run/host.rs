@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use lariat_core::event::{AgentEvent, EventRecord};
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
-use lariat_core::store::SessionStore as _;
 use lariat_guard::Mode;
 use lariat_guard::hooks::{HandlerResult, HookRunner};
 use lariat_runtime::{AgentError, RunStream};
@@ -25,7 +24,7 @@ use uuid::Uuid;
 use super::callbacks::CallbackCall;
 use super::inputs::{InputEvent, Inputs, OptionalInputs, StdinLine, Stop};
 use super::output::{Stdout, facts, report};
-use super::{CommandResult, RETRIES, ending, visit};
+use super::{CommandResult, RETRIES, ending, load_options};
 use crate::args::task::Task;
 use crate::exit::Exit;
 use crate::problem::Problem;
@@ -189,10 +188,10 @@ impl Host<'_> {
     /// Rebuilds the session with another model or with hooks of the program.
     async fn rebuild(&mut self) -> Result<(), Problem> {
         let SessionSource { env, service, task, driving, .. } = &self.source;
-        self.place = env.load_project(&visit(env, task)?)?;
+        self.place = env.load_project(&load_options(env, task)?)?;
         let (id, mut driving) = (self.session.id(), driving.clone());
         // A session without a prompt is not stored yet.
-        let is_stored = service.store().head(&id).await.map_err(ServiceError::from)? > 0;
+        let is_stored = service.archive().head(&id).await.map_err(ServiceError::from)? > 0;
         let which = match is_stored {
             true => SessionSelector::Resume(id.to_string()),
             false => SessionSelector::New,

@@ -76,14 +76,14 @@ pub(crate) async fn perform(env: &ProcessEnv, task: Task) -> CommandResult {
         return Err(Problem::new(Exit::Usage, "no prompt given")
             .hint("describe the task: `lariat run \"find out why the tests fail\"`"));
     }
-    let place = trust_prompt::resolve_trust(env, &visit(env, &task)?, !task.controlled)?;
+    let place = trust_prompt::resolve_trust(env, &load_options(env, &task)?, !task.controlled)?;
     if task.detached {
         return super::background::detach(env, &place, task, prompt.unwrap_or_default()).await;
     }
     // When a program controls the session, each session queries git itself.
     let git = if task.controlled { None } else { place.ask_git(&env.folders, &env.environment()) };
     let service = if task.ephemeral { env.ephemeral(&place).await? } else { env.service(&place).await? };
-    let which = which(&service, &place, &task).await?;
+    let which = selector(&service, &place, &task).await?;
     let earlier = earlier(&service, &place, &which).await?;
     let theme = env.terminal(&place.settings, Stream::Error);
     let terminal = if task.controlled { None } else { Terminal::open(theme.live) };
@@ -185,7 +185,8 @@ fn opening_line(
     format!("{}\n\n", theme.paint(Style::Dim, &text::cut(&line, theme.width, theme)))
 }
 
-fn visit(env: &ProcessEnv, task: &Task) -> Result<LoadOptions, Problem> {
+/// How to load the directory of a task.
+pub(crate) fn load_options(env: &ProcessEnv, task: &Task) -> Result<LoadOptions, Problem> {
     let mut visit = env.load_options(task.cwd.as_ref());
     visit.flags.clone_from(&task.settings);
     visit.allow.clone_from(&task.allow);
@@ -207,7 +208,7 @@ fn visit(env: &ProcessEnv, task: &Task) -> Result<LoadOptions, Problem> {
 }
 
 /// The session to use; resuming with `forks` set becomes a fork.
-async fn which(
+pub(crate) async fn selector(
     service: &LocalService,
     place: &LoadedProject,
     task: &Task,
@@ -222,7 +223,7 @@ async fn which(
 }
 
 /// The id of the session to create.
-fn new_id(task: &Task, which: &SessionSelector) -> Result<Option<SessionId>, Problem> {
+pub(crate) fn new_id(task: &Task, which: &SessionSelector) -> Result<Option<SessionId>, Problem> {
     let Some(text) = &task.session_id else { return Ok(None) };
     let problem = |cause: &str| Problem::new(Exit::Setup, cause).at(format!("--session-id {text}"));
     let Ok(id) = uuid::Uuid::parse_str(text) else {
@@ -278,9 +279,12 @@ async fn run_task(
         _ => !session.plan().await?.is_empty(),
     };
     // A session without a prompt continues with its queued plan, if any.
-    let continues =
-        prompt.is_none() && ending.is_none() && !(has_plan && (watch.is_interactive() || decides_plan));
+    let continues = prompt.is_none()
+        && task.rerun.is_none()
+        && ending.is_none()
+        && !(has_plan && (watch.is_interactive() || decides_plan));
     let run = match prompt {
+        _ if task.rerun.is_some() => Some(session.rerun(task.rerun.flatten()).await?),
         Some(prompt) => Some(session.prompt(prompt)?),
         None if continues => Some(session.continue_run()?),
         None => None,

@@ -11,6 +11,7 @@ use lariat_core::event::EventRecord;
 use lariat_core::time::Timestamp;
 use lariat_runtime::system::SystemClock;
 use lariat_service::Session;
+use lariat_terminal::finished_call::Verbosity;
 use lariat_terminal::theme::{Style, Theme};
 use rustix::fs::FileType;
 use serde_json::Value;
@@ -19,7 +20,7 @@ use uuid::Uuid;
 use crate::args::run::Output;
 use crate::args::task::Task;
 use crate::screen::piped::PipedAnswer;
-use crate::screen::printer::{Printer, Verbosity};
+use crate::screen::printer::Printer;
 use crate::wire::json::{Ending, SchemaCheck};
 use crate::wire::stream_json::{SessionFacts, StreamJson};
 

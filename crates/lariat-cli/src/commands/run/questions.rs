@@ -12,6 +12,7 @@ use std::time::Duration;
 use lariat_core::display;
 use lariat_core::id::RequestId;
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
+use lariat_terminal::approval::{self, Answer, Question};
 use lariat_terminal::theme::Theme;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -19,7 +20,6 @@ use tokio::time::Instant;
 use super::draft::{Draft, Edit};
 use super::keys::Key;
 use super::tool_questions::ToolQuestion;
-use crate::screen::approval::{self, Answer, Question};
 
 /// Time that a question is shown without key presses before a key can answer it.
 const ANSWER_PAUSE: Duration = Duration::from_millis(200);

@@ -11,8 +11,8 @@ use lariat_core::event::{AgentEvent, EventRecord, RunOutcome};
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
 use lariat_runtime::{AgentError, AgentOutput, RunStream};
 use lariat_service::Session;
-use lariat_terminal::text;
 use lariat_terminal::theme::{Style, Theme};
+use lariat_terminal::{approval, notes, text};
 use tokio::time::Instant;
 
 use super::background::BackgroundCommands;
@@ -24,8 +24,6 @@ use super::{CommandResult, ending};
 use crate::exit::Exit;
 use crate::failure::FailureContext;
 use crate::problem::Problem;
-use crate::screen::approval;
-use crate::screen::notes;
 use crate::screen::queue::MessageQueue;
 use crate::wire::json::Ending;
 

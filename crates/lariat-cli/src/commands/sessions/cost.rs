@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use lariat_core::archive::{ListQuery, SessionSummary};
 use lariat_core::clock::Clock as _;
-use lariat_core::event::Event;
+use lariat_core::display;
+use lariat_core::event::{Event, Insight, InsightFold};
 use lariat_core::id::{EventId, SessionId};
 use lariat_core::ledger::{Entry, Ledger, Source};
 use lariat_core::time::Timestamp;
@@ -53,9 +54,18 @@ const FIGURES: [Column; 5] = [
     Column::number("COST"),
 ];
 
+/// A figure and the time at which it was known.
+#[derive(Serialize)]
+struct TimedInsight {
+    at: Timestamp,
+    #[serde(flatten)]
+    insight: Insight,
+}
+
 /// Shows the cost of one session, or of all sessions of the last days.
 pub(super) async fn cost(service: &LocalService, args: &CostArgs) -> CommandResult {
     match &args.id {
+        Some(id) if args.turns => turns(service, id, args.json).await,
         Some(id) => one(service, id, args.json).await,
         None => many(service, args.days, args.json).await,
     }
@@ -93,6 +103,66 @@ async fn one(service: &LocalService, id: &str, json: bool) -> CommandResult {
         print::note(&format!("not including the history shared with {parent}, its parent"));
     }
     Ok(Exit::Done)
+}
+
+/// Shows tokens and context of each turn, and duration and bytes of each tool call, in the order in which they ended.
+async fn turns(service: &LocalService, id: &str, json: bool) -> CommandResult {
+    let session = service.find(id).await?;
+    let mut fold = InsightFold::default();
+    let mut insights = Vec::new();
+    for event in service.events(&session.session_id).await? {
+        let known = fold.apply(&event).into_iter();
+        insights.extend(known.map(|insight| TimedInsight { at: event.timestamp, insight }));
+    }
+    if json {
+        return print::json(&insights);
+    }
+    let columns = [
+        Column::whole("TIME"),
+        Column::whole("WHAT"),
+        Column::number("INPUT"),
+        Column::number("CACHED"),
+        Column::number("OUTPUT"),
+        Column::number("CONTEXT"),
+        Column::number("SECONDS"),
+        Column::number("BYTES"),
+    ];
+    let rows: Vec<Vec<String>> = insights.iter().filter_map(turn_row).collect();
+    print::out(&print::table(&columns, &rows));
+    Ok(Exit::Done)
+}
+
+/// The row of a turn or a tool call. The context has no row: it is in the row of its turn.
+fn turn_row(timed: &TimedInsight) -> Option<Vec<String>> {
+    let time = print::time(timed.at);
+    let none = String::new;
+    Some(match &timed.insight {
+        Insight::Context { turn_index, used, window } => {
+            let percent = if *window == 0 { none() } else { format!("{} %", used * 100 / window) };
+            let what = format!("turn {}", turn_index + 1);
+            vec![time, what, none(), none(), none(), percent, none(), none()]
+        }
+        Insight::Tokens { turn_index, usage } => {
+            let what = format!("turn {}", turn_index + 1);
+            let figures = [usage.input, usage.cache_read, usage.output].map(print::count);
+            [time, what].into_iter().chain(figures).chain([none(), none(), none()]).collect()
+        }
+        Insight::Tool { tool_name, duration_ms, bytes, is_error, .. } => {
+            let what = if *is_error { format!("{tool_name} (failed)") } else { tool_name.clone() };
+            let seconds = format!("{}.{}", duration_ms / 1_000, duration_ms % 1_000 / 100);
+            vec![
+                time,
+                display::line(&what).into_owned(),
+                none(),
+                none(),
+                none(),
+                none(),
+                seconds,
+                print::count(*bytes),
+            ]
+        }
+        _ => return None,
+    })
 }
 
 /// The number of events that a fork shares with its parent; `None` if the parent was deleted.

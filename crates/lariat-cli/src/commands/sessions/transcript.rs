@@ -119,6 +119,15 @@ pub(super) fn event(record: &EventRecord) -> String {
             (if *is_error { "tool failed" } else { "tool done" }, tool_name.clone())
         }
         AgentEvent::PermissionRequired { request } => ("approval", request.tool_name.clone()),
+        AgentEvent::ToolBlocked { tool_name, reason, .. } => {
+            let reason = reason.as_ref().map(|reason| format!(": {}", print::abbreviate(reason, CALL)));
+            ("blocked", format!("{tool_name}{}", reason.unwrap_or_default()))
+        }
+        AgentEvent::TasksChanged { tasks, .. } => {
+            let done = tasks.iter().filter(|task| task.is_completed()).count();
+            ("tasks", format!("{done} of {} done", tasks.len()))
+        }
+        AgentEvent::Checkpoint { label, .. } => ("checkpoint", label.clone()),
         AgentEvent::LimitReached { note, .. } => ("limit", note.clone()),
         AgentEvent::Compaction { tokens_before, tokens_after, .. } => (
             "compacted",

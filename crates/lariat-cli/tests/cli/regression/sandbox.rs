@@ -498,7 +498,7 @@ async fn sandboxed_commands_reach_only_allowed_hosts() {
 async fn invalid_allow_list_stops_the_run() {
     let fixture = running("true").await;
     let mut command = confined(&fixture, "bypass");
-    command.env("LARIAT_SANDBOX__HOSTS", "[\"https://crates.io\"]");
+    command.env("LARIAT_SANDBOX__HOSTS", "[\"https://example.org\"]");
     let shown = run_output(command);
     assert!(shown.contains("cannot enforce a restriction") && shown.contains("not a host"), "{shown}");
     assert!(fixture.requests().is_empty(), "{shown}");

@@ -38,6 +38,12 @@ fn named_events() -> Vec<AgentEvent> {
         outcome: RunOutcome::Failed { error: "no".into() },
         rejection: None,
     });
+    events.push(AgentEvent::TasksChanged {
+        tool_call_id: "call".into(),
+        tasks: vec![Task::new("read", "in_progress")],
+        started: vec!["read".into()],
+        completed: Vec::new(),
+    });
     let auto = |cause| AgentEvent::Compaction {
         cause,
         edits: Arc::default(),

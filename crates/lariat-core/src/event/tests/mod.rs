@@ -1,6 +1,7 @@
 //! Tests of the journal format: the envelope, the kinds, and writing and reading them.
 
 mod dotted_names;
+mod insight;
 mod names;
 mod resolver;
 
@@ -178,6 +179,18 @@ fn samples() -> Vec<AgentEvent> {
             tool_call_id: call.clone(),
             decision: PermissionDecision::deny("not now"),
         },
+        AgentEvent::ToolBlocked {
+            tool_call_id: call.clone(),
+            tool_name: tool_name(),
+            by: BlockedBy::PermissionCheck,
+            reason: Some("a rule".into()),
+        },
+        AgentEvent::TasksChanged {
+            tool_call_id: call.clone(),
+            tasks: vec![Task::new("read", "completed"), Task::new("write", "in_progress")],
+            started: vec!["write".into()],
+            completed: vec!["read".into()],
+        },
         AgentEvent::PlanChangeQueued {
             tool_call_id: call.clone(),
             tool_name: tool_name(),
@@ -223,6 +236,10 @@ fn samples() -> Vec<AgentEvent> {
             evidence: Some("the build failed".into()),
             tags: vec!["build".into()],
         })),
+        AgentEvent::SessionFormed {
+            formation: SessionFormation::InactivityTimeout { idle_secs: 61 },
+            previous: Some("before".into()),
+        },
         AgentEvent::Unlearned { learning_id: "l1".into() },
         AgentEvent::PromptAssembled {
             sections: vec![PromptSection::new("base", SectionStability::Static, "Be brief.")].into(),
@@ -328,6 +345,8 @@ fn has_a_sample(event: &AgentEvent) {
         | AgentEvent::PromptAssembled { .. }
         | AgentEvent::PermissionRequired { .. }
         | AgentEvent::PermissionDecided { .. }
+        | AgentEvent::ToolBlocked { .. }
+        | AgentEvent::TasksChanged { .. }
         | AgentEvent::PlanChangeQueued { .. }
         | AgentEvent::PlanDecided { .. }
         | AgentEvent::Compaction { .. }
@@ -337,6 +356,7 @@ fn has_a_sample(event: &AgentEvent) {
         | AgentEvent::MessagePinned { .. }
         | AgentEvent::ContextFull(_)
         | AgentEvent::Checkpoint { .. }
+        | AgentEvent::SessionFormed { .. }
         | AgentEvent::SessionDescribed(_)
         | AgentEvent::Rewound { .. }
         | AgentEvent::Learned(_)
@@ -412,6 +432,9 @@ fn known_kind_with_a_missing_field_is_an_error() {
         "tip",
         "evidence",
         "effort",
+        "started",
+        "previous",
+        "completed",
         // Journals of earlier versions know one kind of limit and one kind of repetition.
         "scope",
         "level",

@@ -9,10 +9,10 @@ use super::invariants::{self, own};
 use super::scenario::*;
 use crate::config::{RepetitionConfig, ToolExecutionStrategy};
 use crate::content::Content;
-use crate::event::{AgentEvent, ArgsRef, RunOutcome};
+use crate::event::{AgentEvent, ArgsRef, BlockedBy, RunOutcome};
 use crate::id::LoopId;
 use crate::message::StopReason;
-use crate::permission::Verdict;
+use crate::permission::{PermissionDecision, Verdict};
 use crate::tool::{ToolError, ToolResult};
 
 const TOOLS: [&str; 3] = ["effect RunTool", "event ToolExecutionEnd", "effect CallModel"];
@@ -145,6 +145,47 @@ fn denied_call_does_not_run_and_the_model_receives_the_reason() {
         Scenario::new("do").reply(calls(&["a"])).verdict("a", Verdict::Deny("read-only".into())).play();
     assert_eq!(harness.result_of("a"), "Denied: read-only");
     assert!(!harness.logged("event ToolExecutionStart a") && !harness.logged("effect RunTool a"));
+    assert_eq!(blocked(&harness), [("a".into(), BlockedBy::PermissionCheck, Some("read-only".into()))]);
+}
+
+/// Returns the tool calls that were blocked.
+fn blocked(harness: &Harness) -> Vec<(String, BlockedBy, Option<String>)> {
+    let blocked = |event: &AgentEvent| match event {
+        AgentEvent::ToolBlocked { tool_call_id, tool_name, by, reason } => {
+            assert_eq!(tool_name, "read");
+            Some((tool_call_id.to_string(), *by, reason.clone()))
+        }
+        _ => None,
+    };
+    own(&harness.journal).filter_map(blocked).collect()
+}
+
+#[test]
+fn refused_approval_and_callback_are_recorded_as_blocked_once() {
+    let refused = |decision| Scenario::new("do").reply(calls(&["a"])).asked("a", Some(decision)).play();
+    let denied = refused(PermissionDecision::deny("not today"));
+    assert_eq!(blocked(&denied), [("a".into(), BlockedBy::Approval, Some("not today".into()))]);
+    assert_eq!(blocked(&refused(PermissionDecision::Allow)), []);
+    let skipped = Scenario::new("do").reply(calls(&["a", "b"])).verdict("a", Verdict::Skip).play();
+    assert_eq!(blocked(&skipped), [("a".into(), BlockedBy::Callback, None)]);
+}
+
+#[test]
+fn task_list_change_is_recorded_after_its_result() {
+    let harness = super::catalogue::task_list().play();
+    let changes: Vec<_> = own(&harness.journal)
+        .filter_map(|event| match event {
+            AgentEvent::TasksChanged { tool_call_id, tasks, started, completed } => {
+                Some((tool_call_id.as_str(), tasks.len(), started.join(" "), completed.join(" ")))
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        changes,
+        [("a", 2, "look".to_owned(), String::new()), ("c", 2, "write".to_owned(), "look".to_owned())],
+        "the list of `b` is the same as before"
+    );
 }
 
 #[test]

@@ -58,6 +58,7 @@ pub(super) fn catalogue() -> Vec<NamedScenario> {
         ("asked while others run", asked_beside),
         ("skipped by a hook", skipped),
         ("plan mode", planned),
+        ("a task list", task_list),
         ("rewritten arguments", rewritten),
         ("turn limit", turn_limit),
         ("token limit", token_limit),
@@ -334,6 +335,16 @@ fn skipped() -> Scenario {
 
 fn planned() -> Scenario {
     tool_cycle().verdict("a", Verdict::Queue { summary: "would read".into() })
+}
+
+/// Three task lists, of which the second changes nothing.
+pub(super) fn task_list() -> Scenario {
+    let list = |status: [&str; 2]| json!({"items": [{"content": "look", "status": status[0]}, {"content": "write", "status": status[1]}]});
+    Scenario::new("do")
+        .reply(call_with("a", list(["in_progress", "pending"])))
+        .reply(call_with("b", list(["in_progress", "pending"])))
+        .reply(call_with("c", list(["completed", "in_progress"])))
+        .reply(text("done"))
 }
 
 fn rewritten() -> Scenario {

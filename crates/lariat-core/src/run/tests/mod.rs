@@ -8,6 +8,7 @@ mod approvals;
 mod budget;
 mod calls;
 mod catalogue;
+mod checkpoints;
 mod compaction;
 mod cost;
 mod harness;

@@ -11,7 +11,7 @@ use crate::budget::BudgetScope;
 use crate::config::ExecutionLimits;
 use crate::event::{AgentEvent, Event, LimitKind, RunOutcome};
 use crate::id::{LoopId, ToolCallId};
-use crate::permission::PermissionDecision;
+use crate::permission::{PermissionDecision, Verdict};
 use crate::run::SessionSnapshot;
 
 /// Long after any scenario has ended, so that a wrongly included pause between crash and resume is visible.
@@ -299,6 +299,20 @@ fn plan_change_queued_before_the_crash_stays_queued() {
     // In a resumed run, the permission check would allow it.
     assert!(!harness.logged("effect Authorize a") && !harness.logged("event PlanChangeQueued"));
     assert_eq!(harness.result_of("a"), original.result_of("a"));
+}
+
+#[test]
+fn call_blocked_before_the_crash_stays_blocked() {
+    for (by, verdict) in [("gate", Verdict::Deny("never".into())), ("callback", Verdict::Skip)] {
+        let original = Scenario::new("go").reply(calls(&["a"])).verdict("a", verdict).play();
+        let is_blocked = |event: &Event| matches!(event.event, AgentEvent::ToolBlocked { .. });
+        let blocked = original.journal.iter().position(is_blocked).unwrap();
+        let mut harness = Harness::recovered(&original.config, &original.journal[..=blocked], LATER);
+        harness.drive();
+        // In a resumed run, the permission check would allow it.
+        assert!(!harness.logged("effect Authorize a") && !harness.logged("event ToolBlocked"), "{by}");
+        assert_eq!(harness.result_of("a"), original.result_of("a"), "{by}");
+    }
 }
 
 #[test]

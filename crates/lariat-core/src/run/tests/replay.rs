@@ -47,6 +47,27 @@ fn resumed_scenario_replays_without_divergence() {
 }
 
 #[test]
+fn journal_of_an_earlier_version_replays_without_newer_kinds() {
+    let is_newer = |event: &Event| {
+        matches!(event.event, AgentEvent::ToolBlocked { .. } | AgentEvent::TasksChanged { .. })
+    };
+    let names = ["denied by the user", "denied by the gate", "skipped by a hook", "a task list"];
+    for (name, scenario) in catalogue().into_iter().filter(|(name, _)| names.contains(name)) {
+        let original = scenario().play();
+        assert!(original.journal.iter().any(is_newer), "{name}");
+        let older: Vec<Event> = original.journal.iter().filter(|event| !is_newer(event)).cloned().collect();
+        let replay = replayed(&original.config, &older).unwrap();
+        assert_eq!(replay.divergence, None, "{name}, after {} events", replay.same);
+    }
+    // A journal with such events must have all of them.
+    let original = super::catalogue::task_list().play();
+    let mut forged = through_json(&original.journal);
+    let last = forged.iter().rposition(is_newer).unwrap();
+    forged.remove(last);
+    assert!(replayed(&original.config, &forged).unwrap().divergence.is_some());
+}
+
+#[test]
 fn replay_reports_the_first_difference() {
     let original = Scenario::new("go").reply(calls(&["a"])).reply(text("done")).play();
     let limited = RunConfig {

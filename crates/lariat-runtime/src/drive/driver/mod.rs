@@ -553,7 +553,7 @@ impl Driver {
         {
             return;
         }
-        self.snapshot_write = self.run.snapshot().map(|snapshot| self.journal.write_snapshot(&snapshot));
+        self.snapshot_write = self.run.snapshot().map(|snapshot| self.journal.write_snapshot(snapshot));
     }
 
     fn forget_job(&mut self, input: Option<&Input>) {

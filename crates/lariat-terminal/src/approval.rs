@@ -4,11 +4,11 @@
 //! dialog. A line that does not fit continues behind a broken bar.
 //! Only a key that unambiguously approves is an approval, and only offered choices can be chosen.
 
+use crate::theme::{Style, Theme};
+use crate::{diff, text};
 use lariat_core::display;
 use lariat_core::opening::SandboxOpening;
 use lariat_core::permission::{ApprovalScope, DangerLevel, PermissionDecision, PermissionRequest};
-use lariat_terminal::theme::{Style, Theme};
-use lariat_terminal::{diff, text};
 use serde_json::Value;
 
 /// Lines of a diff in the dialog; a key shows the rest.
@@ -23,7 +23,7 @@ const DESCRIPTION: &str = "  the model says: ";
 
 /// The meaning of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub enum Answer {
     /// The user decided.
     Decided(PermissionDecision),
     /// Deny; the next line gives the reason (see [`reason`]).
@@ -36,24 +36,25 @@ pub(crate) enum Answer {
 
 /// An approval request for a tool call.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Question<'a> {
-    pub(crate) request: &'a PermissionRequest,
+pub struct Question<'a> {
+    /// The request.
+    pub request: &'a PermissionRequest,
     /// The arguments of the tool call, if known.
-    pub(crate) arguments: Option<&'a Value>,
+    pub arguments: Option<&'a Value>,
     /// Whether commands run in a sandbox.
-    pub(crate) is_confined: bool,
+    pub is_confined: bool,
 }
 
 impl Question<'_> {
     /// The dialog with its choices, without the prompt.
-    pub(crate) fn lines(&self, theme: &Theme) -> String {
+    pub fn lines(&self, theme: &Theme) -> String {
         let mut shown = question(self.request, self.arguments, theme);
         shown.push_str(&self.choices(theme));
         shown
     }
 
     /// The prompt. Keys answer the request only after it is shown.
-    pub(crate) fn prompt(&self) -> String {
+    pub fn prompt(&self) -> String {
         let letters: Vec<String> =
             "ysawocned".chars().filter(|key| self.offers(*key)).map(String::from).collect();
         format!("{}> ", letters.join("/"))
@@ -79,7 +80,7 @@ impl Question<'_> {
     }
 
     /// Interprets a key.
-    pub(crate) fn answer(&self, key: char) -> Answer {
+    pub fn answer(&self, key: char) -> Answer {
         let key = key.to_ascii_lowercase();
         if !self.offers(key) {
             return Answer::Unclear;
@@ -102,7 +103,7 @@ impl Question<'_> {
     }
 
     /// The lines with the choices.
-    pub(crate) fn choices(&self, theme: &Theme) -> String {
+    pub fn choices(&self, theme: &Theme) -> String {
         let key = |key: char| theme.paint(Style::Strong, &format!("[{key}]"));
         let mut shown = format!("  {} allow once\n", key('y'));
         if let Some(rules) = &self.request.remember {
@@ -139,7 +140,7 @@ impl Question<'_> {
     }
 
     /// The full diff.
-    pub(crate) fn full_diff(&self, theme: &Theme) -> String {
+    pub fn full_diff(&self, theme: &Theme) -> String {
         let preview = self.request.preview.as_deref().unwrap_or_default();
         behind_bar(&diff::exact(preview, usize::MAX, &inner(theme)), theme)
     }
@@ -172,7 +173,7 @@ fn question(request: &PermissionRequest, arguments: Option<&Value>, theme: &Them
     shown.push_str(&match (preview, arguments) {
         // The diff names the file and shows the whole change.
         (Some(preview), _) => behind_bar(&diff::exact(preview, PREVIEW_LINES, &inner(theme)), theme),
-        (None, Some(Value::Object(fields))) if !fields.is_empty() => call(fields, theme),
+        (None, Some(Value::Object(fields))) if !fields.is_empty() => exact_arguments(fields, theme),
         (None, _) => exactly(&request.summary, theme),
     });
     if let Some(reason) = &request.reason {
@@ -186,7 +187,7 @@ fn question(request: &PermissionRequest, arguments: Option<&Value>, theme: &Them
 }
 
 /// Shows a planned change in full, with its effect on the current files.
-pub(crate) fn plan_question(
+pub fn plan_question(
     number: usize,
     tool: &str,
     arguments: &Value,
@@ -197,7 +198,7 @@ pub(crate) fn plan_question(
     let mut shown = format!("{}\n", theme.paint(Style::Strong, &format!("  {number}. {}", text::line(tool))));
     shown.push_str(&match (preview, arguments) {
         (Some(preview), _) => behind_bar(&diff::exact(preview, usize::MAX, &inner(theme)), theme),
-        (None, Value::Object(fields)) => call(fields, theme),
+        (None, Value::Object(fields)) => exact_arguments(fields, theme),
         (None, other) => exactly(&other.to_string(), theme),
     });
     if let Some(problem) = problem {
@@ -207,7 +208,7 @@ pub(crate) fn plan_question(
 }
 
 /// Shows the arguments of a tool call exactly, the command first.
-fn call(fields: &serde_json::Map<String, Value>, theme: &Theme) -> String {
+pub fn exact_arguments(fields: &serde_json::Map<String, Value>, theme: &Theme) -> String {
     let mut shown = String::new();
     let description = fields
         .get("description")
@@ -291,7 +292,7 @@ fn exactly(exact: &str, theme: &Theme) -> String {
 }
 
 /// The decision, to print after the prompt.
-pub(crate) fn decision_text(decision: &PermissionDecision) -> &'static str {
+pub fn decision_text(decision: &PermissionDecision) -> &'static str {
     match decision {
         PermissionDecision::Allow => "allowed once",
         PermissionDecision::AllowSession => "allowed for this session",
@@ -307,7 +308,7 @@ pub(crate) fn decision_text(decision: &PermissionDecision) -> &'static str {
 }
 
 /// The denial with the typed reason. An empty line or the end of input denies without a reason.
-pub(crate) fn reason(input: Option<&str>) -> PermissionDecision {
+pub fn reason(input: Option<&str>) -> PermissionDecision {
     let reason = input.map(str::trim).filter(|why| !why.is_empty()).map(str::to_owned);
     PermissionDecision::Deny { reason }
 }

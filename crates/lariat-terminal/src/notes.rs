@@ -4,16 +4,16 @@
 
 use std::time::Duration;
 
+use crate::theme::{Style, Theme};
+use crate::{human, text};
 use lariat_core::budget::BudgetScope;
 use lariat_core::event::{AgentEvent, CompactionCause, LimitKind};
 use lariat_core::usage::Cost;
-use lariat_terminal::theme::{Style, Theme};
-use lariat_terminal::{human, text};
 
-use super::summary::{ending, limit_name};
+use crate::outcome::{ending, limit_name};
 
 /// Describes an event; `None` if it needs no line.
-pub(crate) fn note(event: &AgentEvent) -> Option<(Style, String)> {
+pub fn note(event: &AgentEvent) -> Option<(Style, String)> {
     let (style, words) = match event {
         AgentEvent::MessageWithdrawn { .. } => {
             (Style::Warning, "the reply was cut off and discarded; requesting it again".to_owned())
@@ -87,7 +87,7 @@ pub(crate) fn note(event: &AgentEvent) -> Option<(Style, String)> {
 }
 
 /// A note as lines after a mark.
-pub(crate) fn lines((style, words): &(Style, String), theme: &Theme) -> String {
+pub fn lines((style, words): &(Style, String), theme: &Theme) -> String {
     let mark = theme.mark("▸ ", "> ");
     let room = theme.width.saturating_sub(text::width(mark));
     let lines = text::lines(words.trim()).flat_map(|line| text::wrap(&line, room));

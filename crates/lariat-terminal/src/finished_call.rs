@@ -4,13 +4,12 @@
 
 use std::time::Duration;
 
+use crate::theme::{Style, Theme};
+use crate::{approval, diff, human, text};
 use lariat_core::opening::{BlockedAction, SandboxOpening};
-use lariat_terminal::theme::{Style, Theme};
-use lariat_terminal::{diff, human, text};
 use serde_json::Value;
 
-use super::activity::{self, CallOutcome};
-use super::printer::Verbosity;
+use crate::activity::{self, CallOutcome};
 
 /// Maximum lines of a diff, by verbosity.
 const DIFF_LINES: usize = 12;
@@ -24,22 +23,38 @@ const BLOCKED: usize = 3;
 /// Maximum number of tasks to list.
 const TASKS: usize = 30;
 
+/// How much to show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Verbosity {
+    /// One line, the start of a diff, and the end of a failed command's output.
+    #[default]
+    Normal,
+    /// Also the output, and more of a diff.
+    Verbose,
+    /// Everything: all arguments, the whole diff or output, and no line is cut.
+    Complete,
+}
+
+/// A tool call that ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct FinishedCall<'a> {
-    pub(crate) tool: &'a str,
-    pub(crate) arguments: Option<&'a Value>,
+pub struct FinishedCall<'a> {
+    /// The name of the tool.
+    pub tool: &'a str,
+    /// Its arguments, if known.
+    pub arguments: Option<&'a Value>,
     /// The result that the model received.
-    pub(crate) output: &'a str,
+    pub output: &'a str,
     /// The tool's structured details.
-    pub(crate) details: &'a Value,
-    pub(crate) is_error: bool,
+    pub details: &'a Value,
+    /// Whether it failed, was denied or was interrupted.
+    pub is_error: bool,
     /// Its run time; `None` if it did not run.
-    pub(crate) took: Option<Duration>,
+    pub took: Option<Duration>,
 }
 
 impl FinishedCall<'_> {
     /// The lines, each with its line ending.
-    pub(crate) fn lines(&self, verbosity: Verbosity, theme: &Theme) -> String {
+    pub fn lines(&self, verbosity: Verbosity, theme: &Theme) -> String {
         let diffs = diffs(self.details);
         let failure = self.failure();
         let note = if failure.is_none() { self.note(&diffs) } else { String::new() };
@@ -59,15 +74,32 @@ impl FinishedCall<'_> {
         if blocked.len() > BLOCKED {
             shown.push_str(&dim(&format!("and {} more", blocked.len() - BLOCKED), theme));
         }
-        let verbose = verbosity == Verbosity::Verbose;
         for changed in &diffs {
-            let most = if verbose { VERBOSE_DIFF_LINES } else { DIFF_LINES };
-            shown.push_str(&diff::unified(changed, most, theme));
+            shown.push_str(&match verbosity {
+                Verbosity::Normal => diff::unified(changed, DIFF_LINES, theme),
+                Verbosity::Verbose => diff::unified(changed, VERBOSE_DIFF_LINES, theme),
+                Verbosity::Complete => diff::exact(changed, usize::MAX, theme),
+            });
         }
-        if verbose && diffs.is_empty() {
+        if verbosity == Verbosity::Complete && diffs.is_empty() {
+            shown.push_str(&self.everything(theme));
+        } else if verbosity == Verbosity::Verbose && diffs.is_empty() {
             shown.push_str(&output(self.output, OUTPUT_LINES, theme));
         } else if failure.is_some() && self.is_command() {
             shown.push_str(&tail(self.output, FAILED_LINES, theme));
+        }
+        shown
+    }
+
+    /// All arguments and the whole output.
+    fn everything(&self, theme: &Theme) -> String {
+        let mut shown = match self.arguments {
+            Some(Value::Object(fields)) if !fields.is_empty() => approval::exact_arguments(fields, theme),
+            _ => String::new(),
+        };
+        let room = theme.width.saturating_sub(2);
+        for line in text::lines(self.output.trim_end()).flat_map(|line| text::wrap(&line, room)) {
+            shown.push_str(&dim(&line, theme));
         }
         shown
     }
@@ -111,7 +143,7 @@ impl FinishedCall<'_> {
 }
 
 /// The task list in a result, as lines; `None` if there is none.
-pub(crate) fn tasks(details: &Value, theme: &Theme) -> Option<String> {
+pub fn tasks(details: &Value, theme: &Theme) -> Option<String> {
     let items = details.get("items")?.as_array()?;
     let mut shown = String::new();
     for item in items.iter().take(TASKS) {
@@ -172,7 +204,7 @@ fn more(count: usize, theme: &Theme) -> String {
 }
 
 /// A dimmed, indented line, cut to the width. The caller neutralises it.
-pub(crate) fn dim(line: &str, theme: &Theme) -> String {
+pub fn dim(line: &str, theme: &Theme) -> String {
     format!("{}\n", theme.paint(Style::Dim, &text::cut(&format!("  {line}"), theme.width, theme)))
 }
 

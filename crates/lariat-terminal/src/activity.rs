@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use lariat_terminal::theme::{Style, Theme};
-use lariat_terminal::{human, text};
+use crate::theme::{Style, Theme};
+use crate::{human, text};
 use serde_json::Value;
 
 /// The most informative argument of each tool.
@@ -35,14 +35,15 @@ const ERROR: usize = 24;
 
 /// How a tool call ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum CallOutcome {
+pub enum CallOutcome {
+    /// It succeeded.
     Done,
     /// The tool call failed with this message.
     Failed(String),
 }
 
 /// Describes a tool call in one line of any length.
-pub(crate) fn about(tool: &str, arguments: Option<&Value>) -> String {
+pub fn about(tool: &str, arguments: Option<&Value>) -> String {
     let Some(arguments) = arguments else { return String::new() };
     let main_argument = MAIN_ARGUMENTS.iter().find(|(name, _)| *name == tool).map(|(_, argument)| *argument);
     match (main_argument, arguments) {
@@ -82,7 +83,7 @@ fn patched_files(patch: &str) -> String {
 }
 
 /// Shows a running tool call: `● bash  cargo test`.
-pub(crate) fn running_line(tool: &str, arguments: Option<&Value>, theme: &Theme) -> String {
+pub fn running_line(tool: &str, arguments: Option<&Value>, theme: &Theme) -> String {
     let pieces = [
         (Style::Warning, format!("{} ", theme.mark("●", "*"))),
         (Style::Strong, text::line(tool)),
@@ -93,7 +94,7 @@ pub(crate) fn running_line(tool: &str, arguments: Option<&Value>, theme: &Theme)
 
 /// Shows a finished tool call: `✓ bash  cargo test  1.2s`, or `✗ bash  cargo test  1.2s  error: no such command`. `took` is
 /// its run time, if it ran; `note` is a remark about the result.
-pub(crate) fn finished_line(
+pub fn finished_line(
     tool: &str,
     arguments: Option<&Value>,
     ended: &CallOutcome,

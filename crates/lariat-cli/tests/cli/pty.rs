@@ -1,0 +1,156 @@
+//! The program on a pseudo terminal, and vt100 as what shows it.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::num::NonZero;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::fixture::{Fixture, wait_for};
+
+/// Rows that have left the screen and are kept.
+const SCROLLBACK: usize = 100_000;
+/// Begins a synchronized update: one for each frame that is drawn.
+const FRAME: &[u8] = b"\x1b[?2026h";
+
+/// A terminal that runs the program.
+pub(crate) struct Pty {
+    pub(crate) child: Child,
+    master: File,
+    shown: Arc<Mutex<Shown>>,
+}
+
+/// What the program wrote.
+struct Shown {
+    parser: vt100::Parser,
+    bytes: u64,
+    frames: u64,
+}
+
+impl Pty {
+    /// Starts the program as the leader of a session of its own, as a terminal does.
+    pub(crate) fn start(fixture: &Fixture, args: &[&str], columns: u16, rows: u16) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let slave = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+        tcsetwinsize(&slave, size(columns, rows)).unwrap();
+        let program = fixture.command(args);
+        let mut command = Command::new("setsid");
+        command.arg("--ctty").arg(program.get_program()).args(program.get_args());
+        command.env_clear().envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        // vt100 cuts rows when it gets narrower, as xterm does.
+        command.env("TERM", "xterm-256color").env("XTERM_VERSION", "vt100");
+        command.current_dir(fixture.workspace());
+        command.stdin(Stdio::from(slave.try_clone().unwrap()));
+        command.stdout(Stdio::from(slave.try_clone().unwrap())).stderr(Stdio::from(slave));
+        let child = command.spawn().unwrap();
+        drop(command);
+        let parser = vt100::Parser::new(cells(rows), cells(columns), SCROLLBACK);
+        let shown = Arc::new(Mutex::new(Shown { parser, bytes: 0, frames: 0 }));
+        let master = File::from(master);
+        let (mut reader, seen) = (master.try_clone().unwrap(), Arc::clone(&shown));
+        std::thread::spawn(move || {
+            let mut buffer = [0; 64 * 1024];
+            // Reading fails when the program has ended.
+            while let Ok(read @ 1..) = reader.read(&mut buffer) {
+                let mut seen = seen.lock().unwrap();
+                seen.bytes += read as u64;
+                seen.frames +=
+                    buffer[..read].windows(FRAME.len()).filter(|window| *window == FRAME).count() as u64;
+                seen.parser.process(&buffer[..read]);
+            }
+        });
+        Self { child, master, shown }
+    }
+
+    /// Types text, or the bytes of keys.
+    pub(crate) fn type_text(&self, text: &str) {
+        (&self.master).write_all(text.as_bytes()).unwrap();
+    }
+
+    pub(crate) fn resize(&self, columns: u16, rows: u16) {
+        self.shown.lock().unwrap().parser.screen_mut().set_size(cells(rows), cells(columns));
+        tcsetwinsize(&self.master, size(columns, rows)).unwrap();
+    }
+
+    pub(crate) fn screen(&self) -> String {
+        self.shown.lock().unwrap().parser.screen().contents()
+    }
+
+    /// The rows in the scrollback and on the screen.
+    pub(crate) fn all_rows(&self) -> Vec<String> {
+        let mut shown = self.shown.lock().unwrap();
+        let (_, width) = shown.parser.screen().size();
+        let length = shown.parser.screen().scrollback_len();
+        let mut rows = Vec::new();
+        for offset in (1..=length).rev() {
+            shown.parser.screen_mut().set_scrollback(offset);
+            rows.extend(shown.parser.screen().rows(0, width.get()).next());
+        }
+        shown.parser.screen_mut().set_scrollback(0);
+        rows.extend(shown.parser.screen().rows(0, width.get()));
+        rows
+    }
+
+    /// How many bytes the program has written.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.shown.lock().unwrap().bytes
+    }
+
+    /// How many frames the program has drawn.
+    pub(crate) fn frames(&self) -> u64 {
+        self.shown.lock().unwrap().frames
+    }
+
+    #[track_caller]
+    pub(crate) fn shows(&self, text: &str) {
+        let begun = Instant::now();
+        while !self.screen().contains(text) {
+            assert!(begun.elapsed() < crate::fixture::PATIENCE, "`{text}` is missing:\n{}", self.screen());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Waits until the program has written nothing for a moment.
+    pub(crate) fn settle(&self) {
+        let mut before = u64::MAX;
+        wait_for("the screen to settle", || {
+            std::thread::sleep(Duration::from_millis(300));
+            std::mem::replace(&mut before, self.bytes()) == self.bytes()
+        });
+    }
+
+    /// Leaves the program with the keyboard, and returns its exit code.
+    pub(crate) fn quit(&mut self) -> Option<i32> {
+        self.settle();
+        self.type_text("\x15\x04");
+        self.end()
+    }
+
+    /// Waits for the end of the program.
+    pub(crate) fn end(&mut self) -> Option<i32> {
+        wait_for("the program to end", || self.child.try_wait().unwrap().is_some());
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Pty {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn cells(number: u16) -> NonZero<u16> {
+    NonZero::new(number).unwrap()
+}
+
+const fn size(columns: u16, rows: u16) -> Winsize {
+    Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
+}

@@ -1,0 +1,117 @@
+//! Records commands, and finds out from the journal what it has: receipts, answers, messages.
+
+use lariat_api::{AskId, CommandId, Problem, ProblemCode, Receipt};
+use lariat_core::event::{AgentEvent, Event};
+use lariat_core::id::MessageId;
+use lariat_runtime::{AgentError, CommandEffect};
+
+use super::{Accepted, Owner};
+use crate::problems::{self, wrong_status};
+use crate::session::SessionEntry;
+
+/// Events per read.
+const PAGE: usize = 512;
+
+impl Owner {
+    pub(super) async fn note(&mut self, accepted: Accepted, event: AgentEvent) -> Result<Receipt, Problem> {
+        self.record(accepted, vec![CommandEffect::note(event)]).await
+    }
+
+    /// Records a command with its effects, in the active run, or without a run.
+    pub(super) async fn record(
+        &mut self,
+        accepted: Accepted,
+        effects: Vec<CommandEffect>,
+    ) -> Result<Receipt, Problem> {
+        self.recover().await?;
+        let agent = self.agent().await?;
+        match agent.record_command(accepted.record, effects).await {
+            Ok(seq) => Ok(Receipt::new(accepted.id, seq)),
+            // The journal knows whether the command was written.
+            Err(AgentError::TaskLost) => self.receipt_of(accepted.id).await,
+            Err(error) => Err(problems::from_agent(&error)),
+        }
+    }
+
+    /// Returns the receipt of a command that the journal has.
+    pub(super) async fn receipt_of(&self, id: CommandId) -> Result<Receipt, Problem> {
+        let recorded = self.entry.command(id.as_str()).await?;
+        recorded.map(|(seq, _)| Receipt::new(id, seq)).ok_or_else(problems::owner_lost)
+    }
+
+    /// Returns the receipt of an earlier command with the same id.
+    pub(super) async fn earlier_receipt(
+        &self,
+        id: &CommandId,
+        digest: &str,
+    ) -> Result<Option<Receipt>, Problem> {
+        earlier_receipt(&self.entry, id, digest).await
+    }
+
+    pub(super) async fn late_answer(&self, ask: &AskId) -> Problem {
+        let by = match self.entry.fold().await {
+            Ok(fold) => fold.answered_by(ask).map(str::to_owned),
+            Err(problem) => return problem,
+        };
+        match by {
+            Some(by) => {
+                Problem::new(ProblemCode::AlreadyAnswered, format!("{by} answered this question before"))
+            }
+            None => Problem::new(ProblemCode::NotFound, "the session has no such question"),
+        }
+    }
+
+    pub(super) async fn check_idle(&mut self, what: &str) -> Result<(), Problem> {
+        if self.run.is_some() || self.entry.fold().await?.has_open_run() {
+            let message = format!("a run is active; the session cannot {what} now");
+            return Err(wrong_status(&message, "interrupt the run, or wait for its end"));
+        }
+        Ok(())
+    }
+
+    pub(super) async fn check_message(&self, id: MessageId) -> Result<(), Problem> {
+        let is_it = |event: &Event| match &event.event {
+            AgentEvent::MessageEnd { message } => message.id() == id,
+            AgentEvent::MessageQueued { message, .. } => message.id() == id,
+            AgentEvent::MessagesImported { messages, .. } => {
+                messages.iter().any(|message| message.id() == id)
+            }
+            _ => false,
+        };
+        if self.journal_has(is_it).await? {
+            return Ok(());
+        }
+        Err(Problem::new(ProblemCode::NotFound, format!("the session has no message `{id}`")))
+    }
+
+    /// Whether the journal has such an event. Asks for the newest first.
+    pub(super) async fn journal_has(&self, mut is_it: impl FnMut(&Event) -> bool) -> Result<bool, Problem> {
+        let (store, id) = (&self.entry.store, &self.entry.session_id);
+        let mut before = store.head(id).await.map_err(|error| problems::from_store(&error))?;
+        while before > 0 {
+            let page = store.read_backwards(id, before, PAGE).await;
+            let page = page.map_err(|error| problems::from_store(&error))?;
+            if page.iter().any(&mut is_it) {
+                return Ok(true);
+            }
+            // An empty page would be a store that lost events; then nothing is left to find.
+            before = if page.is_empty() { 0 } else { before.saturating_sub(page.len() as u64) };
+        }
+        Ok(false)
+    }
+}
+
+/// Returns the receipt of an earlier command with the same id; a conflict if its content was another.
+pub(crate) async fn earlier_receipt(
+    entry: &SessionEntry,
+    id: &CommandId,
+    digest: &str,
+) -> Result<Option<Receipt>, Problem> {
+    match entry.command(id.as_str()).await? {
+        None => Ok(None),
+        Some((seq, recorded)) if recorded.digest == digest => Ok(Some(Receipt::new(id.clone(), seq))),
+        Some(_) => Err(Problem::new(ProblemCode::CommandConflict, "this id was used for another command")
+            .with_place(id.as_str())
+            .with_hint("choose a new id for every command")),
+    }
+}

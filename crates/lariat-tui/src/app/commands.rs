@@ -1,0 +1,214 @@
+//! What the `/` commands do, and the overlays that they open.
+
+use lariat_api::{Action, CheckpointParts, Edit};
+use lariat_core::content;
+use lariat_core::event::Goal;
+use lariat_core::time::Timestamp;
+use lariat_terminal::human;
+use lariat_terminal::theme::Style;
+
+use super::{App, Effect, Purpose, command_hints, keys};
+use crate::overlay::{Help, Item, Overlay, Pager, Picker};
+use crate::slash::Verb;
+use crate::transcript::Detail;
+
+impl App {
+    /// Runs a command. Returns the draft that it leaves, or why it cannot run.
+    pub(super) fn run_command(
+        &mut self,
+        verb: Verb,
+        arguments: &str,
+        now: Timestamp,
+    ) -> Result<Option<String>, String> {
+        let text = || arguments.to_owned();
+        let optional = || (!arguments.is_empty()).then(|| arguments.to_owned());
+        match verb {
+            Verb::Help => self.open_help(),
+            Verb::Mode if arguments.is_empty() => self.open_modes(),
+            Verb::Mode => self.send(Action::SetMode { mode: text() }),
+            Verb::Plan => self.send(Action::SetMode { mode: "plan".to_owned() }),
+            Verb::Model => self.model(arguments),
+            Verb::Compact => self.send(Action::Compact { focus: optional() }),
+            Verb::UndoCompaction => {
+                let compaction = self.facts.compaction.ok_or("this session has no compaction to undo")?;
+                self.send(Action::UndoCompaction { compaction });
+            }
+            Verb::Context => self.effects.push(Effect::Context),
+            Verb::Diff => self.effects.push(Effect::Diff),
+            Verb::Cost => self.say_cost(),
+            Verb::Sessions => self.effects.push(Effect::ListSessions { text: optional() }),
+            Verb::Resume => {
+                self.resume = optional();
+                self.effects.push(Effect::ListSessions { text: None });
+            }
+            Verb::New => self.effects.push(Effect::NewSession),
+            Verb::Fork => self.effects.push(Effect::Fork),
+            Verb::Rewind if arguments.is_empty() => self.open_rewind(),
+            Verb::Rewind => return self.rewind_by(arguments).map(Some),
+            Verb::Checkpoint => self.send(Action::Checkpoint { label: text() }),
+            Verb::Restore => self.restore(arguments),
+            Verb::Rename => self.send(Action::Describe { title: Some(text()), tags: None }),
+            Verb::Pager => self.open_pager(),
+            Verb::Copy => {
+                let reply = self.transcript.last_reply().ok_or("this session has no reply to copy")?;
+                self.effects.push(Effect::Copy(reply));
+                self.say(Style::Good, "copied the newest reply");
+            }
+            Verb::Queue => return self.queue(arguments).map(|()| None),
+            Verb::Goal => {
+                let mut goal = Goal::default();
+                goal.goal_id = format!("goal-{}", now.as_millis());
+                goal.text = text();
+                self.send(Action::SetGoal { goal });
+            }
+            Verb::Learn => self.send(Action::Learn { text: text() }),
+            Verb::Full => self.toggle_full_screen(),
+            Verb::Detach => self.effects.push(Effect::Detach),
+            Verb::Quit => self.effects.push(Effect::Quit),
+        }
+        Ok(None)
+    }
+
+    fn model(&mut self, arguments: &str) {
+        let mut words = arguments.split_whitespace();
+        if let Some(model) = words.next() {
+            let effort = words.next().map(str::to_owned);
+            self.send(Action::SetModel { model: model.to_owned(), effort });
+        } else {
+            let model = self.facts.view.as_ref().map(|view| view.model.clone()).unwrap_or_default();
+            let effort = model.effort.map(|effort| format!(", effort {effort}")).unwrap_or_default();
+            self.say(
+                Style::Plain,
+                &format!("model: {}{effort}; `/model <name> [effort]` changes it", model.name),
+            );
+        }
+    }
+
+    fn say_cost(&mut self) {
+        let usage = self.facts.view.as_ref().map(|view| view.usage).unwrap_or_default();
+        let words = format!(
+            "{} · {} tokens in ({} cached) · {} out",
+            human::money(usage.cost),
+            human::count(usage.context()),
+            human::count(usage.cache_read),
+            human::count(usage.output),
+        );
+        self.say(Style::Plain, &words);
+    }
+
+    fn restore(&mut self, arguments: &str) {
+        let (label, parts) = match arguments.rsplit_once(char::is_whitespace) {
+            Some((label, "conversation")) => (label, CheckpointParts::Conversation),
+            Some((label, "files")) => (label, CheckpointParts::Files),
+            Some((label, "both")) => (label, CheckpointParts::Both),
+            _ => (arguments, CheckpointParts::Both),
+        };
+        self.send(Action::Restore { label: label.trim().to_owned(), parts });
+    }
+
+    fn queue(&mut self, arguments: &str) -> Result<(), String> {
+        match arguments {
+            "" => self.open_queue(),
+            "resume" => self.send(Action::EditQueue { edit: Edit::Resume }),
+            "clear" => {
+                let ids: Vec<_> = self.facts.queue().iter().map(|queued| queued.message_id).collect();
+                for message_id in ids {
+                    self.facts.unqueue(message_id);
+                    self.send(Action::EditQueue { edit: Edit::Remove { message_id } });
+                }
+            }
+            other => return Err(format!("`/queue {other}` is not known: use `resume` or `clear`")),
+        }
+        Ok(())
+    }
+
+    /// Goes back this many of the person's messages, and returns the text of the last one.
+    fn rewind_by(&mut self, count: &str) -> Result<String, String> {
+        let count: usize = count.parse().map_err(|_| format!("`{count}` is not a number"))?;
+        let mut messages = self.transcript.user_messages();
+        let place = messages.len().checked_sub(count).filter(|_| count > 0);
+        let Some(place) = place else {
+            return Err(format!(
+                "you sent {} in this conversation",
+                human::counted(u64::try_from(messages.len()).unwrap_or(u64::MAX), "message", "messages",)
+            ));
+        };
+        let (id, words) = messages.swap_remove(place);
+        self.send(Action::Rewind { to: self.transcript.message_before(id) });
+        Ok(words)
+    }
+
+    pub(super) fn rewind_to(&mut self, id: &str) {
+        let messages = self.transcript.user_messages();
+        if let Some((id, words)) = messages.into_iter().find(|(message, _)| message.to_string() == id) {
+            self.send(Action::Rewind { to: self.transcript.message_before(id) });
+            self.composer.set_draft(&words);
+            self.effects.push(Effect::SaveDraft);
+        }
+    }
+
+    fn pick(&mut self, purpose: Purpose, title: &str, items: Vec<Item>) {
+        let picker = Picker::new(title, items, self.setup.keymap.clone());
+        self.overlay = Some((purpose, Overlay::Picker(picker)));
+    }
+
+    pub(super) fn pick_session(&mut self, items: Vec<Item>) {
+        self.pick(Purpose::Session, "Sessions", items);
+    }
+
+    pub(super) fn open_rewind(&mut self) {
+        let messages = self.transcript.user_messages();
+        if messages.is_empty() {
+            self.say(Style::Dim, "this session has no message to rewind to");
+            return;
+        }
+        let item = |(id, words): (lariat_core::id::MessageId, String)| Item {
+            id: id.to_string(),
+            label: words.lines().next().unwrap_or_default().to_owned(),
+            detail: String::new(),
+            preview: Some(words),
+        };
+        let items = messages.into_iter().rev().map(item).collect();
+        self.pick(Purpose::Rewind, "Rewind to before this message", items);
+    }
+
+    pub(super) fn open_queue(&mut self) {
+        let item = |queued: &lariat_api::QueuedMessage| {
+            let words = content::joined_text(&queued.content.0);
+            Item {
+                id: queued.message_id.to_string(),
+                label: words.lines().next().unwrap_or_default().to_owned(),
+                detail: String::new(),
+                preview: Some(words),
+            }
+        };
+        let items: Vec<Item> = self.facts.queue().iter().map(item).collect();
+        if items.is_empty() {
+            self.say(Style::Dim, "no message waits");
+        } else {
+            self.pick(Purpose::Queue, "Queued messages: Enter moves one into the draft", items);
+        }
+    }
+
+    fn open_modes(&mut self) {
+        let item = |name: &str| Item { id: name.to_owned(), label: name.to_owned(), ..Item::default() };
+        self.pick(Purpose::Mode, "Permission mode", keys::MODES.iter().map(|name| item(name)).collect());
+    }
+
+    pub(super) fn open_help(&mut self) {
+        let help = Help::new(self.setup.keymap.clone(), command_hints());
+        self.overlay = Some((Purpose::Read, Overlay::Help(help)));
+    }
+
+    pub(super) fn open_pager(&mut self) {
+        let theme = self.theme();
+        let rows = self.transcript.rows(&theme, Detail::Full).to_vec();
+        self.page("Transcript", rows, true);
+    }
+
+    pub(super) fn page(&mut self, title: &str, rows: Vec<String>, is_at_end: bool) {
+        let pager = Pager::new(title, rows, self.setup.keymap.clone());
+        let pager = if is_at_end { pager.at_end() } else { pager };
+        self.overlay = Some((Purpose::Read, Overlay::Pager(pager)));
+    }
+}

@@ -1,0 +1,136 @@
+//! What the client read or did for the application.
+
+use lariat_api::{Action, ContextUse, FileChange, FileDiff, Problem, SessionPage, SessionSummary};
+use lariat_core::content;
+use lariat_core::time::Timestamp;
+use lariat_terminal::theme::Style;
+use lariat_terminal::{diff, human, text};
+
+use super::{App, Effect};
+use crate::composer::Request;
+use crate::overlay::Item;
+
+impl App {
+    /// A command was not accepted. A message comes back into the draft, a question is shown again.
+    pub fn refused(&mut self, action: &Action, problem: &Problem) {
+        match action {
+            Action::Prompt { content, .. } => {
+                let words = content::joined_text(&content.0);
+                let draft = self.composer.draft();
+                let draft = if draft.is_empty() { words } else { format!("{words}\n{draft}") };
+                self.composer.set_draft(&draft);
+                self.effects.push(Effect::SaveDraft);
+                self.say(Style::Bad, &format!("not sent: {}", problem.message));
+            }
+            Action::Answer { ask_id, .. } => {
+                self.asks.failed(ask_id);
+                self.effects.push(Effect::Refresh);
+                self.say(Style::Bad, &format!("not answered: {}", problem.message));
+            }
+            _ => self.failed(problem),
+        }
+    }
+
+    /// Something that the client tried did not work.
+    pub fn failed(&mut self, problem: &Problem) {
+        self.problem(problem);
+    }
+
+    /// Offers completions for a request, best first.
+    pub fn completed(&mut self, request: &Request, items: Vec<String>) {
+        self.composer.completed(request, items);
+    }
+
+    /// The editor returned.
+    pub fn edited(&mut self, text: &str) {
+        self.composer.set_draft(text);
+        self.effects.push(Effect::SaveDraft);
+    }
+
+    /// Shows the list of sessions, or opens the one that `/resume` named.
+    pub fn sessions(&mut self, page: &SessionPage, now: Timestamp) {
+        let id = |summary: &SessionSummary| summary.archived.session_id.clone();
+        if let Some(start) = self.resume.take() {
+            let mut found = page.sessions.iter().filter(|summary| id(summary).as_str().starts_with(&start));
+            match (found.next(), found.next()) {
+                (Some(summary), None) => self.effects.push(Effect::OpenSession(id(summary))),
+                (None, _) => self.say(Style::Warning, &format!("no session begins with `{start}`")),
+                _ => self.say(Style::Warning, &format!("several sessions begin with `{start}`")),
+            }
+            return;
+        }
+        if page.sessions.is_empty() {
+            self.say(Style::Dim, "no session found");
+            return;
+        }
+        let items = page.sessions.iter().map(|summary| session_item(summary, now)).collect();
+        self.pick_session(items);
+    }
+
+    /// Shows what fills the context window.
+    pub fn context(&mut self, report: &ContextUse) {
+        let total: u64 = report.parts.iter().map(|(_, tokens)| tokens).sum();
+        let window = if report.window == 0 { total } else { report.window }.max(1);
+        let theme = self.theme();
+        let row = |(name, tokens): &(String, u64)| {
+            let percent = tokens.saturating_mul(100) / window;
+            let bar = theme.mark("█", "#").repeat(usize::try_from(percent / 5).unwrap_or_default());
+            let words = format!("{percent:>3}%  {:>7}  {}  {bar}", human::count(*tokens), text::line(name));
+            text::cut(&words, theme.width, &theme).into_owned()
+        };
+        let mut rows: Vec<String> = report.parts.iter().map(row).collect();
+        let sum = format!("{} of {} tokens", human::count(total), human::count(window));
+        rows.push(theme.paint(Style::Strong, &text::cut(&sum, theme.width, &theme)));
+        self.page("Context window", rows, false);
+    }
+
+    /// Shows what changed in files.
+    pub fn diff(&mut self, files: &[FileDiff]) {
+        if files.is_empty() {
+            self.say(Style::Dim, "the session changed no file");
+            return;
+        }
+        let theme = self.theme();
+        let mut rows = Vec::new();
+        for file in files {
+            let change = match file.change {
+                FileChange::Added => "added",
+                FileChange::Deleted => "deleted",
+                _ => "modified",
+            };
+            let title = format!("{change} {}", text::line(&file.path));
+            rows.push(theme.paint(Style::Heading, &text::cut(&title, theme.width, &theme)));
+            match &file.diff {
+                Some(words) => {
+                    rows.extend(diff::exact(words, usize::MAX, &theme).lines().map(str::to_owned));
+                }
+                None => rows.push(theme.paint(Style::Dim, "binary file")),
+            }
+        }
+        self.page("File changes", rows, false);
+    }
+
+    /// The client did something for the person.
+    pub fn done(&mut self, words: &str) {
+        self.say(Style::Dim, words);
+    }
+}
+
+fn session_item(summary: &SessionSummary, now: Timestamp) -> Item {
+    let archived = &summary.archived;
+    let label = archived.title.clone().or_else(|| archived.first_prompt.clone());
+    let id: String = archived.session_id.as_str().chars().take(8).collect();
+    let asks = if summary.asks > 0 { ", asks you" } else { "" };
+    Item {
+        id: archived.session_id.as_str().to_owned(),
+        label: label.unwrap_or_else(|| "empty session".to_owned()),
+        detail: format!("{id} {}{asks}", human::ago(archived.last_active_at, now)),
+        preview: Some(format!(
+            "{}\n{}\n{} · {}",
+            archived.first_prompt.clone().unwrap_or_default(),
+            archived.cwd.clone().unwrap_or_default(),
+            archived.model.clone().unwrap_or_default(),
+            human::money(archived.usage.cost),
+        )),
+    }
+}

@@ -1,0 +1,172 @@
+//! The table of `/` commands.
+//!
+//! The table is data: the composer completes from it, the help shows it, and [`parse`] finds a command by its name.
+//! What a [`Verb`] does is in the application. Invariant: a text that names no command is refused with a reason, so
+//! that the caller can leave it in the draft.
+
+/// A command that a person types after `/`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlashCommand {
+    /// The name, without the slash.
+    pub name: &'static str,
+    /// The arguments as the help shows them: `<required>`, `[optional]`; empty for none.
+    pub arguments: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// What the application does.
+    pub verb: Verb,
+}
+
+/// What a command does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Shows the commands and keys.
+    Help,
+    /// Changes the permission mode.
+    Mode,
+    /// Changes the model.
+    Model,
+    /// Changes to plan mode.
+    Plan,
+    /// Compacts the conversation.
+    Compact,
+    /// Shows what fills the context window.
+    Context,
+    /// Shows tokens and cost.
+    Cost,
+    /// Shows what changed in files.
+    Diff,
+    /// Lists sessions.
+    Sessions,
+    /// Opens another session.
+    Resume,
+    /// Starts a new session.
+    New,
+    /// Continues in a copy of the session.
+    Fork,
+    /// Returns to an earlier message.
+    Rewind,
+    /// Names a point to return to.
+    Checkpoint,
+    /// Returns to a checkpoint.
+    Restore,
+    /// Undoes the newest compaction.
+    UndoCompaction,
+    /// Changes the title.
+    Rename,
+    /// Shows the whole transcript.
+    Pager,
+    /// Copies the newest reply.
+    Copy,
+    /// Shows, continues or empties the queue.
+    Queue,
+    /// Sets a goal.
+    Goal,
+    /// Records a learning.
+    Learn,
+    /// Switches between inline and full screen.
+    Full,
+    /// Leaves; the session continues in its host.
+    Detach,
+    /// Ends the program.
+    Quit,
+}
+
+const fn command(
+    name: &'static str,
+    arguments: &'static str,
+    summary: &'static str,
+    verb: Verb,
+) -> SlashCommand {
+    SlashCommand { name, arguments, summary, verb }
+}
+
+/// All commands, in the order of the help.
+pub const COMMANDS: &[SlashCommand] = &[
+    command("help", "", "Show commands and keys", Verb::Help),
+    command("mode", "[name]", "Show or change the permission mode", Verb::Mode),
+    command("model", "[name] [effort]", "Show or change the model", Verb::Model),
+    command("plan", "", "Switch to plan mode: collect changes for approval", Verb::Plan),
+    command("compact", "[focus]", "Summarize the conversation to free context", Verb::Compact),
+    command("undo-compaction", "", "Undo the newest compaction", Verb::UndoCompaction),
+    command("context", "", "Show what fills the context window", Verb::Context),
+    command("cost", "", "Show tokens and cost of this session", Verb::Cost),
+    command("diff", "", "Show file changes of this session", Verb::Diff),
+    command("sessions", "[words]", "Find and open a session", Verb::Sessions),
+    command("resume", "[id]", "Open a session", Verb::Resume),
+    command("new", "", "Start a new session", Verb::New),
+    command("fork", "", "Continue in a copy of this session", Verb::Fork),
+    command("rewind", "[n]", "Go back n of your messages [1]", Verb::Rewind),
+    command("checkpoint", "<label>", "Name a point to return to", Verb::Checkpoint),
+    command("restore", "<label> [conversation|files|both]", "Return to a checkpoint [both]", Verb::Restore),
+    command("rename", "<title>", "Change the title of this session", Verb::Rename),
+    command("pager", "", "Show the whole transcript", Verb::Pager),
+    command("copy", "", "Copy the newest reply", Verb::Copy),
+    command("queue", "[resume|clear]", "Show, resume or clear the queue", Verb::Queue),
+    command("goal", "<text>", "Set a goal for this and later sessions", Verb::Goal),
+    command("learn", "<text>", "Record a learning for later sessions", Verb::Learn),
+    command("full", "", "Switch between inline and full screen", Verb::Full),
+    command("detach", "", "Leave a session of the background host; it continues", Verb::Detach),
+    command("quit", "", "Quit", Verb::Quit),
+];
+
+/// What a submitted text is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Submitted<'a> {
+    /// A message for the session.
+    Message(&'a str),
+    /// A command with the text after its name.
+    Command(Verb, &'a str),
+    /// A command that cannot run, with the reason.
+    Refused(String),
+}
+
+/// Reads a submitted text. Two slashes at the start send one literally. A path such as `/usr/bin` is a message.
+pub fn parse(text: &str) -> Submitted<'_> {
+    let text = text.trim();
+    let Some(rest) = text.strip_prefix('/') else { return Submitted::Message(text) };
+    if rest.starts_with('/') {
+        return Submitted::Message(rest);
+    }
+    let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    if name.contains('/') {
+        return Submitted::Message(text);
+    }
+    let arguments = arguments.trim();
+    match COMMANDS.iter().find(|command| command.name == name) {
+        None => {
+            Submitted::Refused(format!("unknown command `/{name}`; `/help` lists them, `//` sends a slash"))
+        }
+        Some(command) if arguments.is_empty() && command.arguments.starts_with('<') => {
+            Submitted::Refused(format!("`/{name}` needs {}", command.arguments))
+        }
+        Some(command) => Submitted::Command(command.verb, arguments),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COMMANDS, Submitted, Verb, parse};
+
+    #[test]
+    fn reads_messages_commands_and_literal_slashes() {
+        assert_eq!(parse(" fix it "), Submitted::Message("fix it"));
+        assert_eq!(parse("//help"), Submitted::Message("/help"));
+        assert_eq!(parse("/usr/bin is full"), Submitted::Message("/usr/bin is full"));
+        assert_eq!(parse("/compact the parser"), Submitted::Command(Verb::Compact, "the parser"));
+        assert_eq!(parse("/quit"), Submitted::Command(Verb::Quit, ""));
+    }
+
+    #[test]
+    fn refuses_unknown_commands_and_missing_arguments() {
+        assert!(matches!(parse("/nope"), Submitted::Refused(why) if why.contains("`/nope`")));
+        assert!(matches!(parse("/checkpoint  "), Submitted::Refused(why) if why.contains("<label>")));
+    }
+
+    #[test]
+    fn every_name_is_unique() {
+        for (at, command) in COMMANDS.iter().enumerate() {
+            assert!(COMMANDS.iter().skip(at + 1).all(|other| other.name != command.name), "{}", command.name);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The proof of session hosts: the conformance suite, races, and attaching to a long session. Called by
+//! `cargo xtask sessions`.
+//!
+//! Each part runs with the host in this process and with the same host behind a Unix socket. The fixtures are those of the
+//! tests of `lariat-sessions` and `lariat-test`.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a command-line tool reads its arguments and the clock, and starts itself, by itself"
+)]
+
+mod attach;
+mod fixtures;
+mod long_session;
+mod memory;
+mod planted;
+mod served;
+mod suite;
+mod template;
+
+use std::process::ExitCode;
+
+use lariat_proofs::proof::{ended, number, option};
+
+const USAGE: &str = "\
+usage: sessions all [--short]               every part
+       sessions conformance [--short]       the scripts of the suite, with crashes and lost connections
+       sessions planted                     the suite notices the mistakes of a toy host
+       sessions races [--count N]           two clients answer one ask; exactly one wins [1,000]
+       sessions attach [--events N] [--limit-ms N] [--limit-mb N]   attach to a long session [1,000,000, 100, 20]
+       sessions attach-child …              one attach in a process of its own (internal)";
+
+/// Rounds of the races, in full and in the short form.
+const RACES: (u64, u64) = (1_000, 50);
+/// Events of the long session, in full and in the short form.
+const EVENTS: (u64, u64) = (1_000_000, 20_000);
+/// Milliseconds of an attach. The short form runs in a build without optimisation.
+const LIMIT_MS: (u64, u64) = (100, 2_000);
+/// Megabytes of an attach.
+const LIMIT_MB: u64 = 20;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let ran = match words.split_first() {
+        Some((&"all", options)) => all(options.contains(&"--short")),
+        Some((&"conformance", options)) => suite::conformance(options.contains(&"--short")),
+        Some((&"planted", _)) => planted::run(),
+        Some((&"races", options)) => number(options, "--count", RACES.0).and_then(suite::races),
+        Some((&"attach", options)) => attach_options(options).and_then(|limits| attach::run(&limits)),
+        Some((&"attach-child", options)) => attach::child(options),
+        _ => Err("missing or unknown part".to_owned()),
+    };
+    ended(ran, USAGE)
+}
+
+fn all(is_short: bool) -> Result<bool, String> {
+    let choose = |(full, short): (u64, u64)| if is_short { short } else { full };
+    let limits = attach::Limits { events: choose(EVENTS), millis: choose(LIMIT_MS), megabytes: LIMIT_MB };
+    let parts =
+        [suite::conformance(is_short)?, planted::run()?, suite::races(choose(RACES))?, attach::run(&limits)?];
+    Ok(parts.into_iter().all(|passed| passed))
+}
+
+fn attach_options(options: &[&str]) -> Result<attach::Limits, String> {
+    Ok(attach::Limits {
+        events: number(options, "--events", EVENTS.0)?,
+        millis: number(options, "--limit-ms", LIMIT_MS.0)?,
+        megabytes: number(options, "--limit-mb", LIMIT_MB)?,
+    })
+}
