@@ -105,7 +105,7 @@ impl HostFixture for Toy {
             grown: watch::Sender::new(0),
             live: broadcast::Sender::new(1_000),
             attached: AtomicUsize::new(0),
-            sending: Mutex::default(),
+            is_dead: Mutex::default(),
             owners: Mutex::default(),
             old,
         });
@@ -116,7 +116,10 @@ impl HostFixture for Toy {
     fn crash(&self) -> BoxFuture<'_, ()> {
         let host = self.host.lock().unwrap().take();
         Box::pin(async move {
-            let owners = host.map(|host| std::mem::take(&mut *host.owners.lock().unwrap()));
+            let owners = host.map(|host| {
+                *host.is_dead.lock().unwrap() = true;
+                std::mem::take(&mut *host.owners.lock().unwrap())
+            });
             for owner in owners.unwrap_or_default().into_values() {
                 owner.abort();
                 let _ = owner.await;
@@ -161,8 +164,9 @@ pub(super) struct Host {
     pub(super) grown: watch::Sender<u64>,
     pub(super) live: broadcast::Sender<(SessionId, LiveItem)>,
     attached: AtomicUsize,
-    /// One command at a time, so that nothing comes between a check and its record.
-    sending: Mutex<()>,
+    /// Set by a crash. Held while a command is handled: one at a time, so that nothing comes between a check and its
+    /// record, and none after a crash, also if a server still has the request of a client that is gone.
+    is_dead: Mutex<bool>,
     owners: Mutex<BTreeMap<SessionId, JoinHandle<()>>>,
     /// For a mistake: the length of the journals when the host opened.
     old: BTreeMap<SessionId, usize>,
@@ -497,7 +501,10 @@ impl Host {
         command: SessionCommand,
     ) -> Result<Receipt, Problem> {
         self.journal(id)?;
-        let _sending = self.sending.lock().unwrap();
+        let is_dead = self.is_dead.lock().unwrap();
+        if *is_dead {
+            return Err(problem(ProblemCode::Unavailable, "the host crashed"));
+        }
         let state = self.state(id);
         let action = serde_json::to_value(&command.action).unwrap();
         if let Some((content, seq)) = state.commands.get(command.id.as_str()) {
