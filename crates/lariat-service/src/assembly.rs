@@ -40,6 +40,7 @@ use crate::models::{Keys, Models, Purpose};
 use crate::past_sessions::PastSessions;
 use crate::project_memory::ProjectMemory;
 use crate::session::{Session, SessionOptions};
+use crate::slash_commands::InvokedCommands;
 use crate::task_guidance::TaskGuidance;
 use crate::traces::Traces;
 use crate::transcript::TranscriptFile;
@@ -98,6 +99,7 @@ impl Session {
             tools.retain(|tool| only.contains(tool.name()));
         }
         let names = tools.iter().map(|tool| tool.name().to_owned()).collect();
+        let shell = tools.iter().find(|tool| tool.name() == "bash").cloned();
 
         let provider: Arc<dyn StreamProvider> = match parts.purpose {
             Purpose::Calling => Arc::new(parts.registry.clone()),
@@ -127,6 +129,14 @@ impl Session {
             builder = builder.output_schema(form.output_schema().clone());
         }
         builder = add_context(builder.standard_context(), &parts, &bench, &gate);
+        builder = builder.context_source(InvokedCommands {
+            workspace: place.workspace.clone(),
+            home: parts.folders.home.clone(),
+            trust: place.opened.trust,
+            session_id: parts.session_id.clone(),
+            gate: Arc::clone(&gate),
+            shell,
+        });
         if settings.context.guidance {
             let window = settings.context.window.map_or(model.context_window, NonZeroU64::get);
             builder = builder.context_source(TaskGuidance { window, writer: NoteWriter::default() });

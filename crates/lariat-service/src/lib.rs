@@ -52,6 +52,8 @@ mod session_management;
 #[cfg(feature = "service")]
 mod session_store;
 #[cfg(feature = "service")]
+mod slash_commands;
+#[cfg(feature = "service")]
 mod task_guidance;
 #[cfg(feature = "service")]
 mod temporary;
@@ -82,6 +84,8 @@ pub use service::{ContextWindowReport, LocalService, SessionSelector};
 pub use session::{Prompt, Session, SessionOptions};
 #[cfg(feature = "service")]
 pub use session_budget::BudgetReport;
+#[cfg(feature = "service")]
+pub use slash_commands::SlashCommand;
 #[cfg(feature = "service")]
 pub use tools::is_tool;
 #[cfg(feature = "service")]

@@ -201,6 +201,25 @@ pub(crate) struct ContextShowArgs {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct CommandsArgs {
+    #[command(subcommand)]
+    pub(crate) command: CommandsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CommandsCommand {
+    /// List the commands and skills that you can invoke here with `/NAME`.
+    List(CommandsListArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CommandsListArgs {
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct UndoArgs {
     /// Undo this tool call and all later ones [default: the last one].
     pub(crate) call: Option<String>,

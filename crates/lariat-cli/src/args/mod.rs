@@ -23,8 +23,8 @@ use clap::{Parser, Subcommand};
 use crate::exit::Exit;
 use background::{AttachArgs, HostArgs, PsArgs, StopArgs};
 use manage::{
-    AuthArgs, CompleteArgs, CompletionsArgs, ConfigArgs, ContextArgs, DoctorArgs, InitArgs, ManArgs,
-    ModelsArgs, PermissionsArgs, TrustArgs, UndoArgs,
+    AuthArgs, CommandsArgs, CompleteArgs, CompletionsArgs, ConfigArgs, ContextArgs, DoctorArgs, InitArgs,
+    ManArgs, ModelsArgs, PermissionsArgs, TrustArgs, UndoArgs,
 };
 use memory::MemoryArgs;
 use run::RunArgs;
@@ -84,6 +84,8 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     /// Show what fills a session's context window.
     Context(ContextArgs),
+    /// List your own `/` commands and skills.
+    Commands(CommandsArgs),
     /// Review and change what Lariat remembers about a project.
     Memory(MemoryArgs),
     /// Undo file changes made by the agent.

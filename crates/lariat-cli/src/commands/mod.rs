@@ -12,6 +12,7 @@ mod config;
 mod config_set;
 mod confirm;
 mod context;
+mod custom_commands;
 mod doctor;
 mod goals;
 mod init;
@@ -105,6 +106,7 @@ pub(crate) fn start() -> ExitCode {
             Command::Auth(args) => auth::auth(&env, args),
             Command::Config(args) => config::config(&env, args),
             Command::Context(args) => block_on(context::context(&env, args)),
+            Command::Commands(args) => custom_commands::custom_commands(&env, &args),
             Command::Memory(args) => block_on(memory::memory(&env, args)),
             Command::Undo(args) => block_on(undo::undo(&env, &args)),
             Command::Doctor(args) => block_on(doctor::doctor(&env, &args)),

@@ -22,6 +22,8 @@ pub(crate) const COMMANDS: &[&str] = &[
     "config schema",
     "config set",
     "config show",
+    "commands",
+    "commands list",
     "context",
     "context show",
     "doctor",

@@ -12,6 +12,7 @@
 mod background;
 mod background_kills;
 mod capabilities;
+mod commands;
 mod controlling;
 mod credentials;
 #[cfg(all(feature = "keyring", target_os = "linux"))]

@@ -1,6 +1,6 @@
 //! Informs the model about a workspace, besides its memory files: skills, a map of its source, the state of git.
 
-use lariat_connect::SkillSet;
+use lariat_connect::{CommandSet, SkillSet};
 use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::content::joined_text;
@@ -25,6 +25,8 @@ use super::{FileOwnership, Owner};
 
 /// The skill directories in a home and in a workspace; the later one wins.
 const SKILLS: [&str; 2] = [".claude/skills", ".agents/skills"];
+/// The directory of commands in a home and in a workspace.
+const COMMANDS: [&str; 1] = [".claude/commands"];
 /// Maximum entries of a skill directory to check for links.
 #[cfg(feature = "service")]
 const MAX_SKILL_ENTRIES: usize = 500;
@@ -44,25 +46,48 @@ const MAX_STATUS_AGE: Duration = Duration::from_secs(1);
 
 /// Loads the user's skills and, if the project is trusted, the project's, which take precedence.
 pub fn skills(workspace: &Workspace, home: Option<&Path>, trust: Trust) -> SkillSet {
-    let territory = FileOwnership::of(workspace.path(), home);
     let mut set = SkillSet::default();
+    each_folder(workspace, home, trust, &SKILLS, |root, folder, source| {
+        set.merge(SkillSet::load_in(root, folder, source));
+    });
+    set
+}
+
+/// Loads the user's commands and, if the project is trusted, the project's, which take precedence.
+pub fn commands(workspace: &Workspace, home: Option<&Path>, trust: Trust) -> CommandSet {
+    let mut set = CommandSet::default();
+    each_folder(workspace, home, trust, &COMMANDS, |root, folder, source| {
+        set.merge(CommandSet::load_in(root, folder, source));
+    });
+    set
+}
+
+/// Visits the folders with these names: those of the home, then, if the project is trusted, those of the project from its root
+/// to the workspace.
+fn each_folder(
+    workspace: &Workspace,
+    home: Option<&Path>,
+    trust: Trust,
+    names: &[&str],
+    mut visit: impl FnMut(&Workspace, &str, &str),
+) {
+    let territory = FileOwnership::of(workspace.path(), home);
     if let Some(home) = home.and_then(|home| Workspace::open(home).ok()).map(Workspace::without_hints) {
-        SKILLS.iter().for_each(|folder| set.merge(SkillSet::load_in(&home, folder, "user")));
+        names.iter().for_each(|folder| visit(&home, folder, "user"));
     }
     if trust == Trust::Trusted
         && let Ok(project) = Workspace::open(territory.root()).map(Workspace::without_hints)
     {
         for directory in territory.directories_to_root() {
-            let folders = SKILLS.iter().map(|folder| directory.join(folder));
+            let folders = names.iter().map(|folder| directory.join(folder));
             let is_of_project =
                 |path: &std::path::PathBuf| territory.owner(&project.path().join(path)) == Owner::Project;
             for folder in folders.filter(is_of_project).filter_map(|folder| Some(folder.to_str()?.to_owned()))
             {
-                set.merge(SkillSet::load_in(&project, &folder, "project"));
+                visit(&project, &folder, "project");
             }
         }
     }
-    set
 }
 
 /// The directories of the user's own skills, including the targets of links in them.

@@ -1,4 +1,4 @@
-//! Loads a workspace of this machine: settings, trust, hooks, memory files, skills.
+//! Loads a workspace of this machine: settings, trust, hooks, memory files, skills, commands.
 //!
 //! Connects the guard's traits to the host: a workspace's files for [`Manifest::of`], real paths for permission rules, and
 //! programs and HTTP requests for hooks. The guard decides and the host acts; neither depends on the other. [`WorkspaceLoader`] loads
@@ -28,7 +28,7 @@ mod workspace_loader;
 
 #[cfg(feature = "service")]
 pub(crate) use context_sources::skill_folders;
-pub use context_sources::{GitNotes, MapSection, skills, skills_section};
+pub use context_sources::{GitNotes, MapSection, commands, skills, skills_section};
 pub use file_ownership::{FileOwnership, Owner};
 pub use files::WorkspaceFiles;
 pub use hooks::{HookPrograms, ProjectHooks};

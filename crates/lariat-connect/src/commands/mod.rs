@@ -1,0 +1,182 @@
+//! Finds the `/` commands of a directory: Markdown files whose text is a prompt with places for arguments.
+//!
+//! `.claude/commands/review.md` is the command `/review`. A file in a subdirectory, `.claude/commands/db/migrate.md`, is
+//! `/migrate` and also `/db:migrate`. Loading is lenient: unknown keys of the front matter are kept out of the way, and a file
+//! that cannot be read becomes a warning. Loading runs nothing.
+
+mod expansion;
+
+use std::path::{Path, PathBuf};
+
+use lariat_host::files::{FileError, Kind, Workspace};
+
+pub use expansion::{ExpandedPart, is_invocation};
+
+use crate::skills::FrontMatter;
+
+/// Maximum entries of one directory that are examined.
+const MAX_ENTRIES: usize = 500;
+/// Maximum depth of subdirectories.
+const MAX_DEPTH: usize = 4;
+/// Maximum bytes of a command file; larger files are not prompts.
+const MAX_FILE_BYTES: u64 = 256 * 1024;
+/// Maximum characters of the first line that describes a command without a description.
+const MAX_DESCRIPTION_CHARS: usize = 120;
+
+/// A prompt that a user sends by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Command {
+    /// The name without the slash: the name of its file.
+    pub name: String,
+    /// The subdirectories that the file is in, joined by `:`; empty for none.
+    pub namespace: String,
+    /// What it does: the `description` of its front matter, or else its first line.
+    pub description: String,
+    /// The arguments to show to the user, such as `[issue] [priority]`.
+    pub argument_hint: String,
+    /// Its file.
+    pub file_path: PathBuf,
+    /// Where it was loaded from: `user` or `project`.
+    pub source: String,
+    /// The text after the front matter.
+    pub body: String,
+}
+
+impl Command {
+    /// Whether a user means this command with `name`: `migrate` or `db:migrate`.
+    pub fn has_name(&self, name: &str) -> bool {
+        let full = name.strip_suffix(&self.name).and_then(|rest| rest.strip_suffix(':'));
+        name == self.name || full.is_some_and(|namespace| namespace == self.namespace)
+    }
+
+    /// Splits the text into what to send and what to run first, with the arguments filled in.
+    pub fn expand(&self, arguments: &str) -> Vec<ExpandedPart> {
+        expansion::expand(&self.body, arguments)
+    }
+}
+
+/// A file that could not be loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandWarning {
+    /// The affected file or directory.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// Commands sorted by name, and the warnings from loading them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommandSet {
+    commands: Vec<Command>,
+    warnings: Vec<CommandWarning>,
+}
+
+impl CommandSet {
+    /// Loads the commands of a directory of `workspace`, through its handle: no link leads out of the workspace.
+    pub fn load_in(workspace: &Workspace, directory: &str, source: &str) -> Self {
+        let mut set = Self::default();
+        set.load_level(workspace, directory, &mut Vec::new(), source);
+        set.sort();
+        set
+    }
+
+    /// Adds the commands of `other`. If two commands share a name and a namespace, the one of `other` wins.
+    pub fn merge(&mut self, other: Self) {
+        let is_same =
+            |one: &Command, other: &Command| one.name == other.name && one.namespace == other.namespace;
+        self.commands.retain(|command| !other.commands.iter().any(|newer| is_same(newer, command)));
+        self.commands.extend(other.commands);
+        self.warnings.extend(other.warnings);
+        self.sort();
+    }
+
+    /// The commands, sorted by name.
+    pub fn commands(&self) -> &[Command] {
+        &self.commands
+    }
+
+    /// The problems found while loading.
+    pub fn warnings(&self) -> &[CommandWarning] {
+        &self.warnings
+    }
+
+    /// Finds a command. If several share the name, those of the project come first, then those without a namespace.
+    pub fn find(&self, name: &str) -> Option<&Command> {
+        let fitting = self.commands.iter().filter(|command| command.has_name(name));
+        fitting.min_by_key(|command| (command.source != "project", !command.namespace.is_empty()))
+    }
+
+    fn sort(&mut self) {
+        self.commands.sort_by(|one, other| (&one.name, &one.namespace).cmp(&(&other.name, &other.namespace)));
+    }
+
+    fn load_level(&mut self, workspace: &Workspace, directory: &str, below: &mut Vec<String>, source: &str) {
+        let path = workspace.path().join(directory);
+        let mut warn = |path: &Path, problem: String| {
+            self.warnings.push(CommandWarning { path: path.to_owned(), problem });
+        };
+        let (entries, more) = match workspace.list(directory, MAX_ENTRIES) {
+            Ok(listed) => listed,
+            Err(FileError::NotFound { .. } | FileError::NotADirectory(_)) => return,
+            Err(error) => return warn(&path, error.to_string()),
+        };
+        if more {
+            warn(&path, format!("too many entries; only the first {MAX_ENTRIES} were examined"));
+        }
+        for entry in entries {
+            let Some(name) = entry.name.to_str().filter(|name| !name.starts_with('.')) else { continue };
+            let inner = format!("{directory}/{name}");
+            match (name.strip_suffix(".md"), entry.kind) {
+                (None, Kind::Directory) if below.len() < MAX_DEPTH => {
+                    below.push(name.to_owned());
+                    self.load_level(workspace, &inner, below, source);
+                    below.pop();
+                }
+                (Some(stem), Kind::File | Kind::Link) if !stem.is_empty() => {
+                    self.load_file(workspace, &inner, stem, below, source);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn load_file(&mut self, workspace: &Workspace, path: &str, stem: &str, below: &[String], source: &str) {
+        let file_path = workspace.path().join(path);
+        let text = match workspace.read(path, MAX_FILE_BYTES) {
+            Ok(content) => String::from_utf8_lossy(&content.bytes).into_owned(),
+            Err(error) => {
+                let problem = error.to_string();
+                return self.warnings.push(CommandWarning { path: file_path, problem });
+            }
+        };
+        let (front, body) = FrontMatter::split(&text);
+        let first =
+            body.lines().map(|line| line.trim_start_matches('#').trim()).find(|line| !line.is_empty());
+        let described = front.get("description").filter(|text| !text.is_empty()).or(first);
+        let description = described.unwrap_or_default().chars().take(MAX_DESCRIPTION_CHARS).collect();
+        self.commands.push(Command {
+            name: stem.to_owned(),
+            namespace: below.join(":"),
+            description,
+            argument_hint: argument_hint(&front),
+            file_path,
+            source: source.to_owned(),
+            body: body.trim().to_owned(),
+        });
+    }
+}
+
+/// The `argument-hint`. People write `[number]`, which YAML reads as a list.
+fn argument_hint(front: &FrontMatter) -> String {
+    match front.get("argument-hint") {
+        Some(text) if !text.is_empty() => text.to_owned(),
+        _ => {
+            let items = front.list("argument-hint");
+            if items.is_empty() { String::new() } else { format!("[{}]", items.join(", ")) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

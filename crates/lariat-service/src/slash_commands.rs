@@ -1,0 +1,242 @@
+//! Gives the model the text of a `/` command or skill that the user invoked.
+//!
+//! The user's message stays as it was typed; the text of the command follows it as a note, so every front end and every way
+//! to send a message has the same commands. Commands are read when they are invoked: a change of the file applies at once.
+//!
+//! Invariants: a project that is not trusted has no commands. A shell command in the text runs only if the permission rules
+//! allow it without a question, and without write access; otherwise the model reads that it did not run, and can ask for it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use lariat_connect::commands::{ExpandedPart, is_invocation};
+use lariat_connect::{Command, Skill};
+use lariat_core::BoxFuture;
+use lariat_core::cancel::CancellationToken;
+use lariat_core::content::{ToolCall, joined_text};
+use lariat_core::context::{ContextSource, Note, NotesQuery};
+use lariat_core::id::SessionId;
+use lariat_core::message::Origin;
+use lariat_core::permission::{PermissionPolicy as _, PolicyQuery, Verdict};
+use lariat_core::tool::{Access, AgentTool, ToolContext};
+use lariat_guard::Trust;
+use lariat_host::files::Workspace;
+use lariat_runtime::Gate;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::local::{commands, skills};
+use crate::{LoadedProject, UserDirectories};
+
+/// Number of messages, from the newest on, among which the user's newest message is looked for.
+const MAX_MESSAGES: usize = 400;
+/// Maximum characters of a command's text.
+const MAX_CHARS: usize = 60_000;
+/// Maximum time of a shell command in the text, in seconds.
+const SHELL_SECONDS: u64 = 20;
+
+/// A command or skill that a user can invoke with `/NAME`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SlashCommand {
+    /// The name without the slash, after its namespace and a colon if it has one.
+    pub name: String,
+    /// The arguments to show to the user; empty for none.
+    pub arguments: String,
+    /// What it does, in a line.
+    pub description: String,
+    /// Where it comes from: `user` or `project`.
+    pub source: String,
+    /// Whether it is a skill.
+    pub is_skill: bool,
+    /// Its file.
+    pub path: PathBuf,
+}
+
+impl LoadedProject {
+    /// Lists the commands and skills that a user can invoke here, sorted by name, and the problems found while loading them. A
+    /// command hides a skill of the same name.
+    pub fn slash_commands(&self, folders: &UserDirectories) -> (Vec<SlashCommand>, Vec<String>) {
+        let (home, trust) = (Some(folders.home.as_path()), self.opened.trust);
+        let commands = commands(&self.workspace, home, trust);
+        let skills = skills(&self.workspace, home, trust);
+        let mut all: Vec<SlashCommand> = commands.commands().iter().map(SlashCommand::of_command).collect();
+        for skill in skills.skills().iter().filter(|skill| commands.find(&skill.name).is_none()) {
+            all.push(SlashCommand::of_skill(skill));
+        }
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        let warnings = commands.warnings().iter().map(|warning| (&warning.path, &warning.problem));
+        let warnings =
+            warnings.chain(skills.warnings().iter().map(|warning| (&warning.path, &warning.problem)));
+        (all, warnings.map(|(path, problem)| format!("{}: {problem}", path.display())).collect())
+    }
+}
+
+impl SlashCommand {
+    fn of_command(command: &Command) -> Self {
+        let Command { name, namespace, .. } = command;
+        Self {
+            name: if namespace.is_empty() { name.clone() } else { format!("{namespace}:{name}") },
+            arguments: command.argument_hint.clone(),
+            description: command.description.clone(),
+            source: command.source.clone(),
+            is_skill: false,
+            path: command.file_path.clone(),
+        }
+    }
+
+    fn of_skill(skill: &Skill) -> Self {
+        Self {
+            name: skill.name.clone(),
+            arguments: String::new(),
+            description: skill.description.clone(),
+            source: skill.source.clone(),
+            is_skill: true,
+            path: skill.file_path.clone(),
+        }
+    }
+}
+
+/// The commands and skills of a session.
+pub(crate) struct InvokedCommands {
+    pub(crate) workspace: Workspace,
+    pub(crate) home: PathBuf,
+    pub(crate) trust: Trust,
+    pub(crate) session_id: SessionId,
+    pub(crate) gate: Arc<Gate>,
+    /// The tool that runs shell commands, if the session has it.
+    pub(crate) shell: Option<Arc<dyn AgentTool>>,
+}
+
+impl ContextSource for InvokedCommands {
+    fn notes(&self, query: NotesQuery) -> BoxFuture<'_, Vec<Note>> {
+        Box::pin(async move {
+            let mut notes = Vec::new();
+            for message in unanswered(&query) {
+                let Some((name, arguments)) = is_invocation(&message) else { continue };
+                notes.extend(self.text(name, arguments).await.map(|text| Note::new(section(name), text)));
+            }
+            notes
+        })
+    }
+
+    /// Shell commands have no write access.
+    fn is_read_only(&self) -> bool {
+        true
+    }
+}
+
+/// The newest messages of the user whose commands have no note yet, the oldest first.
+fn unanswered(query: &NotesQuery) -> Vec<String> {
+    let (mut messages, mut sent) = (Vec::new(), Vec::new());
+    let mut has_prompt = false;
+    for message in query.window.iter_back().take(MAX_MESSAGES) {
+        if has_prompt && message.as_assistant().is_some() {
+            break;
+        }
+        let Some(user) = message.as_user() else { continue };
+        match &user.origin {
+            Origin::Person => {
+                has_prompt = true;
+                let text = joined_text(&user.content);
+                if is_invocation(&text).is_some_and(|(name, _)| !sent.contains(&section(name))) {
+                    messages.push(text);
+                }
+            }
+            Origin::Note { section } => sent.push(section.clone()),
+            _ => {}
+        }
+    }
+    messages.reverse();
+    messages
+}
+
+/// The name of the note of a command.
+fn section(name: &str) -> String {
+    format!("command /{name}")
+}
+
+impl InvokedCommands {
+    /// The note for a command or a skill; `None` if there is none of this name.
+    async fn text(&self, name: &str, arguments: &str) -> Option<String> {
+        let home = Some(self.home.as_path());
+        let commands = commands(&self.workspace, home, self.trust);
+        if let Some(command) = commands.find(name) {
+            return Some(self.command(command, arguments).await);
+        }
+        let skills = skills(&self.workspace, home, self.trust);
+        skills.skills().iter().find(|skill| skill.name == name).map(|skill| skill_text(skill, arguments))
+    }
+
+    async fn command(&self, command: &Command, arguments: &str) -> String {
+        let mut text = String::new();
+        for part in command.expand(arguments) {
+            match part {
+                ExpandedPart::Text(part) => text.push_str(&part),
+                ExpandedPart::Shell(line) => text.push_str(&self.run(&line).await),
+            }
+        }
+        if text.chars().count() > MAX_CHARS {
+            text = text.chars().take(MAX_CHARS).collect();
+            text.push_str("\n[the rest of the command is left out]");
+        }
+        let (name, source) = (&command.name, &command.source);
+        format!(
+            "<command name=\"/{name}\" source=\"{source}\">\nThe user invoked this command. Follow its instructions.\n\n{text}\n</command>"
+        )
+    }
+
+    /// The output of a shell command, or why it did not run.
+    async fn run(&self, line: &str) -> String {
+        match self.try_run(line).await {
+            Ok(output) => output.trim_end().to_owned(),
+            Err(reason) => format!("[`{line}` did not run: {reason}]"),
+        }
+    }
+
+    async fn try_run(&self, line: &str) -> Result<String, String> {
+        let shell = self.shell.as_ref().ok_or("this session has no shell")?;
+        let (session_id, loop_id) = (self.session_id.clone(), "".into());
+        let mut call = ToolCall {
+            id: "command".into(),
+            name: shell.name().to_owned(),
+            arguments: json!({ "command": line, "timeout_seconds": SHELL_SECONDS }),
+            signature: None,
+        };
+        let verdict = self.gate.check(PolicyQuery::new(&session_id, &loop_id, &call, shell.effects())).await;
+        match verdict {
+            Verdict::Allow => {}
+            Verdict::Rewrite(arguments) => call.arguments = (*arguments).clone(),
+            Verdict::Deny(reason) => return Err(reason),
+            Verdict::Ask(_) => {
+                return Err("it needs the user's approval; call the tool if you need it".to_owned());
+            }
+            _ => {
+                return Err("a hook or the permission mode prevents it".to_owned());
+            }
+        }
+        let mut context = ToolContext::new(
+            call.id.clone(),
+            shell.name(),
+            session_id.clone(),
+            loop_id.clone(),
+            CancellationToken::new(),
+        );
+        context.access = Access::Reads;
+        context.files = Some(self.gate.read_check());
+        let result = shell.execute(call.arguments, context).await.map_err(|error| error.to_string())?;
+        Ok(joined_text(&result.content))
+    }
+}
+
+fn skill_text(skill: &Skill, arguments: &str) -> String {
+    let (name, path) = (&skill.name, skill.file_path.display());
+    let mut text = format!(
+        "<command name=\"/{name}\" source=\"{}\">\nThe user invoked the skill `{name}`. Read {path} and follow it.",
+        skill.source
+    );
+    if !arguments.is_empty() {
+        text.push_str(&format!("\n\nARGUMENTS: {arguments}"));
+    }
+    text + "\n</command>"
+}
