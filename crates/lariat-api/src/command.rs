@@ -49,7 +49,7 @@ pub enum Action {
     },
     /// Lets the model reply to the conversation as it is, after a failure or a limit.
     Continue,
-    /// Stops the active run. The queue stays and pauses.
+    /// Stops the active run, or the command of the user. The queue stays and pauses.
     Interrupt,
     /// Answers an ask.
     Answer {
@@ -132,6 +132,22 @@ pub enum Action {
         /// What to restore.
         #[serde(default)]
         parts: CheckpointParts,
+    },
+    /// Returns to the point after a message; `None` to the start. With the conversation alone, it is `Rewind`.
+    RestoreTo {
+        /// The last message that stays.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+        to: Option<MessageId>,
+        /// What to restore.
+        #[serde(default)]
+        parts: CheckpointParts,
+    },
+    /// Runs a command of the user in the directory of the session, in the sandbox and without approval. The command and its
+    /// output become a message of the conversation.
+    Shell {
+        /// The command line.
+        command: String,
     },
     /// Raises a budget.
     ExtendBudget {

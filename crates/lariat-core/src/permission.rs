@@ -77,6 +77,28 @@ pub struct PermissionRequest {
     /// Sandbox openings that the request shows to the user and that an approval grants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub openings: Vec<SandboxOpening>,
+    /// The question, if the tool call asks the user one. [`PermissionDecision::Answered`] answers it, and the tool itself
+    /// does not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<UserQuestion>,
+}
+
+/// A question of the model to the user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct UserQuestion {
+    /// The text of the question.
+    pub text: String,
+    /// Answers to choose from; the user may give another answer. Empty for a free answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+}
+
+impl UserQuestion {
+    /// Creates a question.
+    pub fn new(text: impl Into<String>, options: Vec<String>) -> Self {
+        Self { text: text.into(), options }
+    }
 }
 
 impl PermissionRequest {
@@ -93,6 +115,7 @@ impl PermissionRequest {
             preview: None,
             args: None,
             openings: Vec::new(),
+            question: None,
         }
     }
 
@@ -117,6 +140,12 @@ impl PermissionRequest {
     /// Replaces the arguments that the tool call runs with.
     pub fn with_args(mut self, args: Arc<Value>) -> Self {
         self.args = Some(args);
+        self
+    }
+
+    /// Sets the question that the tool call asks the user.
+    pub fn with_question(mut self, question: UserQuestion) -> Self {
+        self.question = Some(question);
         self
     }
 
@@ -167,6 +196,11 @@ pub enum PermissionDecision {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
+    /// Answers the question of the request: the model receives this text as the result of the tool call.
+    Answered {
+        /// The answer.
+        text: String,
+    },
     /// The request no longer needs an answer, because the run was cancelled.
     Withdrawn,
 }
@@ -182,14 +216,14 @@ impl PermissionDecision {
         Self::AllowChanged { args: args.into(), openings: Vec::new() }
     }
 
-    /// Returns how long an approval applies; `None` for a denial.
+    /// Returns how long an approval applies; `None` for a denial and for an answer, which permit nothing.
     pub const fn scope(&self) -> Option<ApprovalScope> {
         match self {
             Self::Allow | Self::AllowChanged { .. } => Some(ApprovalScope::Once),
             Self::AllowSession => Some(ApprovalScope::Session),
             Self::AllowAlways => Some(ApprovalScope::Always),
             Self::AllowWith { scope, .. } => Some(*scope),
-            Self::Deny { .. } | Self::Withdrawn => None,
+            Self::Answered { .. } | Self::Deny { .. } | Self::Withdrawn => None,
         }
     }
 
@@ -198,7 +232,7 @@ impl PermissionDecision {
         match self {
             Self::Allow | Self::AllowSession | Self::AllowAlways => &request.openings,
             Self::AllowWith { openings, .. } | Self::AllowChanged { openings, .. } => openings,
-            Self::Deny { .. } | Self::Withdrawn => &[],
+            Self::Answered { .. } | Self::Deny { .. } | Self::Withdrawn => &[],
         }
     }
 }

@@ -134,6 +134,10 @@ const fn is_recorded_by_machine(event: &AgentEvent) -> bool {
                 | AgentEvent::SessionImported(_)
                 | AgentEvent::SessionTakenOver { .. }
                 | AgentEvent::Rewound { .. }
+                | AgentEvent::FileRestoreStarted(_)
+                | AgentEvent::FileRestoreEnded(_)
+                | AgentEvent::UserCommandStarted { .. }
+                | AgentEvent::UserCommandEnded(_)
                 | AgentEvent::CompactionUndone { .. }
                 | AgentEvent::Learned(_)
                 | AgentEvent::Unlearned { .. }

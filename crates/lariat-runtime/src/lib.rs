@@ -38,7 +38,7 @@ pub use agent::{
 pub use budget::{BudgetPool, DailyBudget, MemorySpending};
 pub use drive::{ChangeKind, CommandEffect, FileChange, Preview};
 #[cfg(feature = "gate")]
-pub use gate::Gate;
+pub use gate::{Gate, QuestionReader};
 pub use memory::MemoryStore;
 pub use observe::Observer;
 #[cfg(feature = "typed")]

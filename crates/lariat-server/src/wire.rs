@@ -2,12 +2,17 @@
 //!
 //! Invariant: a path or a query that this module writes for a client, the routes read as the same value.
 
+use std::time::Duration;
+
 use lariat_api::{LogRequest, Problem, ProblemCode, SessionFilter};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
 
 /// The version of the routes. It changes when an older client would misunderstand a newer host.
 pub(crate) const PROTOCOL: u32 = 1;
+
+/// How long a stream is silent before the host sends a comment.
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// The longest body of a request, in bytes: a prompt with pictures fits.
 pub(crate) const MAX_BODY: usize = 64 << 20;

@@ -19,16 +19,17 @@ use lariat_guard::hooks::HookConfig;
 use lariat_guard::{ApprovalStore, Claims};
 use lariat_host::process::{Environment, Supervisor};
 use lariat_host::sandbox::{Destination, Network, Policy, Sandbox, is_writable, machine_memory};
-use lariat_host::undo::{Undo, UndoError, UndoLimits};
+use lariat_host::undo::UndoError;
 use lariat_model::ProviderRegistry;
 use lariat_model::http::ClientConfig;
 use lariat_runtime::prompt::{self, NoteWriter};
 use lariat_runtime::typed::AnswerSchema;
 use lariat_runtime::{Agent, AgentBuilder, DailyBudget, Gate};
-use lariat_tools::{Commands, DeniedReads, OutgoingHttp, Workbench, default_tools};
+use lariat_tools::{Commands, DeniedReads, OutgoingHttp, Workbench, default_tools, question_of};
 
 use crate::callbacks::{AllHooks, HookCallbacks};
 use crate::config::{AllowedHost, InstructionFiles, MemoryLimit, SandboxSettings, Settings};
+use crate::file_history::OpenUndoStores;
 use crate::inspection::InspectionProvider;
 use crate::loaded_project::LoadedProject;
 use crate::local::{
@@ -60,6 +61,8 @@ pub(crate) struct SessionParts<'a> {
     pub(crate) supervisor: Supervisor,
     pub(crate) session_id: SessionId,
     pub(crate) purpose: Purpose,
+    /// The undo stores that are open in this process.
+    pub(crate) undo: OpenUndoStores,
     /// Whether nothing of the session is written to disk.
     pub(crate) is_ephemeral: bool,
     pub(crate) driving: SessionOptions,
@@ -88,6 +91,7 @@ impl Session {
         notices.extend(import_note(&parts).await);
         let bench = bench(&parts, commands, &environment, &gate, &mut notices);
         let mut tools = default_tools(&bench);
+        let bash = tools.iter().find(|tool| tool.name() == "bash").cloned();
         let memory = project_memory(&parts, &mut notices);
         if let Some(memory) = &memory {
             tools.push(Arc::new(Learn(memory.clone())));
@@ -170,7 +174,7 @@ impl Session {
             builder = builder.observer(transcript);
         }
         let agent = traces.add_observers(builder.description(description)).build()?;
-        Ok(Self { agent, gate, model, form, tools: names, traces, is_sandboxed, notices })
+        Ok(Self { agent, gate, model, form, tools: names, traces, bash, is_sandboxed, notices })
     }
 }
 
@@ -385,6 +389,7 @@ fn gate(
         Commands::Confined(_) => gate.with_sandbox(),
         _ => gate,
     };
+    let gate = if parts.driving.has_clients { gate.with_questions(question_of) } else { gate };
     if let Some(mode) = parts.place.settings.mode {
         gate.set_mode(mode);
     }
@@ -425,9 +430,10 @@ fn bench(
     // Undo creates its own directory and reports errors; this makes the directory private.
     let _ = private::directory(&folder);
     let own = parts.folders.undo_of(parts.place.path(), parts.session_id.as_str());
-    bench.with_undo_by(move || match Undo::open(&workspace, &folder, UndoLimits::default()) {
+    let open = parts.undo.clone();
+    bench.with_undo_by(move || match open.open(&workspace, &folder) {
         // Another session is working here, so this one uses its own checkpoints.
-        Err(UndoError::Busy(_)) => Undo::open(&workspace, &own, UndoLimits::default()),
+        Err(UndoError::Busy(_)) => open.open(&workspace, &own),
         opened => opened,
     })
 }

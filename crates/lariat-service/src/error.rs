@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use lariat_core::store::StoreError;
 use lariat_guard::StateFileError;
+use lariat_host::undo::UndoError;
 use lariat_runtime::{AgentError, BuildError};
 
 use crate::local::OpenError;
@@ -69,6 +70,9 @@ pub enum ServiceError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The record of file changes could not be used.
+    #[error(transparent)]
+    Undo(#[from] UndoError),
     /// The agent could not be built.
     #[error(transparent)]
     Build(#[from] BuildError),

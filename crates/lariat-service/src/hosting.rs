@@ -9,7 +9,9 @@ use lariat_api::{Principal, Problem, ProblemCode};
 use lariat_core::BoxFuture;
 use lariat_guard::Mode;
 use lariat_runtime::Gate;
-use lariat_sessions::{AgentFactory, AgentRequest, HostOptions, HostedAgent, Local, PermissionModes};
+use lariat_sessions::{
+    AgentFactory, AgentRequest, FileHistory, HostOptions, HostedAgent, Local, PermissionModes,
+};
 use serde_json::{Map, Value};
 
 use crate::loaded_project::{LoadOptions, LoadedProject};
@@ -65,19 +67,29 @@ impl ProjectAgents {
             options.flags.insert("mode".to_owned(), mode.into());
         }
         let place = LoadedProject::load(&options, self.service.folders()).map_err(|error| problem(&error))?;
-        let opened =
-            self.service.open_hosted(&place, request.session_id.clone(), SessionOptions::default()).await;
+        let mut options = SessionOptions::default();
+        options.has_clients = true;
+        let opened = self.service.open_hosted(&place, request.session_id.clone(), options).await;
         let session = opened.map_err(|error| problem(&error))?;
         let modes = Arc::new(GateModes(Arc::clone(&session.gate)));
+        let shell = session.shell();
         let traces = session.traces;
         let closing = move || -> BoxFuture<'static, ()> { Box::pin(async move { traces.close().await }) };
-        Ok(HostedAgent::new(session.agent).with_modes(modes).with_closing(closing))
+        let hosted = HostedAgent::new(session.agent).with_modes(modes).with_closing(closing);
+        Ok(match shell {
+            Some(shell) => hosted.with_shell(Arc::new(shell)),
+            None => hosted,
+        })
     }
 }
 
 impl AgentFactory for ProjectAgents {
     fn build<'a>(&'a self, request: AgentRequest<'a>) -> BoxFuture<'a, Result<HostedAgent, Problem>> {
         Box::pin(self.agent(request))
+    }
+
+    fn file_history(&self, directory: &str) -> Option<Arc<dyn FileHistory>> {
+        Some(Arc::new(self.service.file_history(directory)))
     }
 }
 

@@ -5,6 +5,7 @@
 //! - [`loaded_project`]: a directory with its settings. [`models`]: resolves a model's name.
 //! - [`service`]: the sessions of this machine. [`session`]: a session that runs in this process.
 //! - [`ProjectAgents`]: builds the agents of the sessions that a host runs, from the directory of each.
+//! - [`file_history`]: which tool calls changed files in a directory, and how to restore an earlier state.
 //! - [`project_memory`]: what Lariat remembers about a project. [`past_sessions`]: searches earlier sessions.
 //! - [`sandbox_probe`]: finds a working sandbox. [`otlp`]: sends spans and metrics to a collector.
 
@@ -15,6 +16,10 @@ mod callbacks;
 pub mod config;
 #[cfg(feature = "service")]
 mod error;
+#[cfg(feature = "service")]
+pub mod file_history;
+#[cfg(feature = "service")]
+mod hosted_files;
 #[cfg(feature = "service")]
 mod hosting;
 #[cfg(feature = "service")]
@@ -65,6 +70,8 @@ mod traces;
 mod transcript;
 #[cfg(feature = "service")]
 mod user_directories;
+#[cfg(feature = "service")]
+mod user_shell;
 
 #[cfg(feature = "service")]
 pub use callbacks::HookCallbacks;

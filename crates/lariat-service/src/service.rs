@@ -14,6 +14,8 @@ use lariat_store::sqlite::SqliteStore;
 
 use crate::assembly::SessionParts;
 use crate::config::StoreSettings;
+use crate::file_history::OpenUndoStores;
+use crate::hosted_files::DirectoryHistory;
 use crate::loaded_project::LoadedProject;
 use crate::models::{Keys, Purpose};
 use crate::session::{Session, SessionOptions};
@@ -56,6 +58,8 @@ pub struct LocalService {
     client: ClientConfig,
     launch_helper: Option<LaunchHelper>,
     is_ephemeral: bool,
+    /// The undo stores that sessions of this service have open.
+    undo: OpenUndoStores,
     /// Notes for the user about the store.
     notices: Vec<String>,
 }
@@ -108,6 +112,7 @@ impl LocalService {
             client,
             launch_helper: None,
             is_ephemeral: false,
+            undo: OpenUndoStores::default(),
             notices,
         }
     }
@@ -225,6 +230,12 @@ impl LocalService {
         self.assemble_by_id(place, session_id, Purpose::Calling, driving).await
     }
 
+    /// What undo recorded in a directory.
+    pub(crate) fn file_history(&self, directory: &str) -> DirectoryHistory {
+        let (folders, open) = (self.folders.clone(), self.undo.clone());
+        DirectoryHistory { folders, directory: directory.into(), open }
+    }
+
     /// The id of a session to create. An id that already has events is another session's.
     async fn new_id(&self, driving: &SessionOptions) -> Result<SessionId, ServiceError> {
         let Some(id) = driving.new_id.clone() else { return Ok(new_session_id()) };
@@ -278,6 +289,7 @@ impl LocalService {
             session_id,
             purpose,
             is_ephemeral: self.is_ephemeral,
+            undo: self.undo.clone(),
             driving,
         })
         .await?;

@@ -9,6 +9,7 @@ use lariat_core::id::{MessageId, RequestId, SessionId};
 use lariat_core::message::{AgentMessage, Message, SharedMessage, UserMessage};
 use lariat_core::model::ModelConfig;
 use lariat_core::permission::PermissionDecision;
+use lariat_core::tool::AgentTool;
 use lariat_guard::Mode;
 use lariat_runtime::prompt::ContextReport;
 use lariat_runtime::typed::AnswerSchema;
@@ -18,6 +19,7 @@ use serde_json::Value;
 
 use crate::local::GitNotes;
 use crate::traces::Traces;
+use crate::user_shell::SessionShell;
 use crate::{HookCallbacks, ServiceError};
 
 /// Options of a session, besides the settings.
@@ -36,6 +38,8 @@ pub struct SessionOptions {
     pub callbacks: Option<HookCallbacks>,
     /// The id of a session that this creates, new or forked; a fresh one if `None`.
     pub new_id: Option<SessionId>,
+    /// Whether clients of a host answer the model's questions: each question is then an approval request.
+    pub(crate) has_clients: bool,
     /// The directory of Claude Code, for transcripts; `~/.claude` if `None`.
     pub claude_directory: Option<PathBuf>,
 }
@@ -48,6 +52,7 @@ pub struct Session {
     pub(crate) form: Option<AnswerSchema>,
     pub(crate) tools: Vec<String>,
     pub(crate) traces: Traces,
+    pub(crate) bash: Option<Arc<dyn AgentTool>>,
     pub(crate) is_sandboxed: bool,
     /// Notes for the user before the session starts.
     pub notices: Vec<String>,
@@ -98,6 +103,12 @@ impl Session {
     /// Whether commands run in the sandbox.
     pub const fn is_sandboxed(&self) -> bool {
         self.is_sandboxed
+    }
+
+    /// The shell for the user's own commands.
+    pub(crate) fn shell(&self) -> Option<SessionShell> {
+        let (bash, gate) = (self.bash.clone()?, Arc::clone(&self.gate));
+        Some(SessionShell { bash, gate, session_id: self.id() })
     }
 
     /// The permission mode.

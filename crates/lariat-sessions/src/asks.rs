@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use lariat_api::{Answer, Ask, AskChoice, AskDigest, AskId, AskSubject};
 use lariat_core::budget::BudgetRequest;
-use lariat_core::id::ToolCallId;
-use lariat_core::permission::{PermissionDecision, PermissionRequest};
+use lariat_core::id::{RequestId, ToolCallId};
+use lariat_core::permission::{PermissionDecision, PermissionRequest, UserQuestion};
 use lariat_core::session::Question;
 use lariat_core::time::Timestamp;
+use serde_json::Value;
 
 /// Returns the id under which clients answer a question.
 pub(crate) fn ask_id(question: Question) -> AskId {
@@ -22,6 +23,9 @@ pub(crate) fn ask_id(question: Question) -> AskId {
 }
 
 pub(crate) fn approval(request: &Arc<PermissionRequest>, asked_at: Timestamp) -> Ask {
+    if let Some(question) = &request.question {
+        return user_question(request.id, question, asked_at);
+    }
     let mut ask = new_ask(
         ask_id(Question::Request(request.id)),
         AskSubject::Approval { request: Arc::clone(request) },
@@ -34,6 +38,20 @@ pub(crate) fn approval(request: &Arc<PermissionRequest>, asked_at: Timestamp) ->
         ask.choices.push(choice("always allow in this project", PermissionDecision::AllowAlways));
     }
     ask.choices.push(choice("deny", PermissionDecision::Deny { reason: None }));
+    ask
+}
+
+fn user_question(id: RequestId, question: &UserQuestion, asked_at: Timestamp) -> Ask {
+    let subject = AskSubject::Question { text: question.text.clone(), schema: None };
+    let mut ask = new_ask(ask_id(Question::Request(id)), subject, asked_at);
+    let choice = |option: &String| {
+        let value = Value::from(option.as_str());
+        AskChoice::new(option.as_str(), Answer::Value { value })
+    };
+    ask.choices.extend(question.options.iter().map(choice));
+    ask.choices.push(AskChoice::new("decline to answer", Answer::Decline { reason: None }));
+    // The digest must cover the options too: they are what the person sees.
+    ask.digest = AskDigest::new(json_digest(&(&ask.subject, &question.options)));
     ask
 }
 

@@ -1,9 +1,12 @@
-//! What a host needs to run a session: its agent and its permission modes.
+//! What a host needs to run a session: its agent, its permission modes, the history of its files and its shell.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use lariat_api::{ModelView, Problem};
+use lariat_api::{FileDiff, ModelView, Problem};
 use lariat_core::BoxFuture;
+use lariat_core::cancel::CancellationToken;
+use lariat_core::event::FileRestoreResult;
 use lariat_core::id::SessionId;
 use lariat_core::store::SessionStore;
 use lariat_runtime::Agent;
@@ -12,6 +15,53 @@ use lariat_runtime::Agent;
 pub trait AgentFactory: Send + Sync {
     /// Builds the agent of a session. Must not write to the session: another process may be its writer.
     fn build<'a>(&'a self, request: AgentRequest<'a>) -> BoxFuture<'a, Result<HostedAgent, Problem>>;
+
+    /// Returns what undo recorded in a directory; `None` if this host has no undo.
+    fn file_history(&self, _directory: &str) -> Option<Arc<dyn FileHistory>> {
+        None
+    }
+}
+
+/// What undo recorded in a directory.
+pub trait FileHistory: Send + Sync {
+    /// Returns what these tool calls changed, one change for each file.
+    fn diff(&self, calls: HashSet<String>) -> BoxFuture<'_, Result<Vec<FileDiff>, Problem>>;
+
+    /// Returns all tool calls that a return to the state before these calls undoes: these calls and the later ones of other
+    /// sessions, as far as they changed files. Changes nothing.
+    fn plan(&self, calls: HashSet<String>) -> BoxFuture<'_, Result<Vec<String>, Problem>>;
+
+    /// Undoes the tool calls that [`FileHistory::plan`] returned. Refuses if other calls changed files since. Done again after
+    /// a crash, it continues where it stopped.
+    fn restore(&self, calls: HashSet<String>) -> BoxFuture<'_, Result<FileRestoreResult, Problem>>;
+}
+
+/// Runs the user's own commands in the directory of a session.
+pub trait UserShell: Send + Sync {
+    /// Checks whether the policy of the organisation permits a command.
+    ///
+    /// # Errors
+    /// If it does not.
+    fn check(&self, command: &str) -> Result<(), Problem>;
+
+    /// Runs a command to its end, or until it is cancelled. `call_id` names it in the record for undo.
+    fn run<'a>(
+        &'a self,
+        call_id: &'a str,
+        command: &'a str,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'a, ShellOutput>;
+}
+
+/// What a command of the user printed and how it ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShellOutput {
+    /// Its output, bounded.
+    pub text: String,
+    /// Its exit code; `None` if it did not end by itself.
+    pub exit_code: Option<i64>,
+    /// Why it did not run to its end.
+    pub problem: Option<String>,
 }
 
 /// Which agent to build.
@@ -44,6 +94,8 @@ pub struct HostedAgent {
     pub agent: Agent,
     /// Its permission modes; without them, a client cannot change the mode.
     pub modes: Option<Arc<dyn PermissionModes>>,
+    /// Runs the user's own commands; without it, a client cannot run any.
+    pub shell: Option<Arc<dyn UserShell>>,
     /// What to wait for after the agent is closed, such as traces that are being sent.
     on_close: Option<Closing>,
 }
@@ -54,7 +106,7 @@ type Closing = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send + Sync>;
 impl HostedAgent {
     /// Hosts an agent without permission modes.
     pub const fn new(agent: Agent) -> Self {
-        Self { agent, modes: None, on_close: None }
+        Self { agent, modes: None, shell: None, on_close: None }
     }
 
     /// Waits for something after the agent is closed.
@@ -73,6 +125,13 @@ impl HostedAgent {
         if let Some(closing) = self.on_close.take() {
             closing().await;
         }
+    }
+
+    /// Lets clients run commands of the user.
+    #[must_use]
+    pub fn with_shell(mut self, shell: Arc<dyn UserShell>) -> Self {
+        self.shell = Some(shell);
+        self
     }
 
     /// Lets clients change the permission mode.

@@ -10,10 +10,10 @@ use lariat_api::{
 use lariat_core::archive::SessionSummary;
 use lariat_core::content::Content;
 use lariat_core::event::{EventRecord, QueueKind, RunOutcome};
-use lariat_core::id::SessionId;
+use lariat_core::id::{RequestId, SessionId};
 use lariat_core::message::AgentMessage;
 use lariat_core::run::ViewSnapshot;
-use lariat_core::session::{ChildRun, ChosenModel, ClientState, SessionMemory, WaitingMessage};
+use lariat_core::session::{ChildRun, ChosenModel, ClientState, Question, SessionMemory, WaitingMessage};
 
 use crate::asks;
 
@@ -103,6 +103,16 @@ impl ViewFold {
         self.clients.has_open_run()
     }
 
+    /// Whether something has begun and not ended: a run, a restore of files or a command of the user.
+    pub(crate) const fn has_open_work(&self) -> bool {
+        self.has_open_run() || self.has_unfinished_command()
+    }
+
+    /// Whether a command has begun to change files or to run a program, and not ended.
+    pub(crate) const fn has_unfinished_command(&self) -> bool {
+        self.clients.has_file_restore() || self.clients.user_command().is_some()
+    }
+
     /// Whether a message waits that an interruption did not pause: it arrived as a run ended.
     pub(crate) fn has_deliverable_message(&self) -> bool {
         let is_done = matches!(self.clients.outcome(), Some(RunOutcome::Completed));
@@ -114,6 +124,13 @@ impl ViewFold {
         let mut answers = self.clients.answers();
         let (_, by) = answers.find(|(question, _)| asks::ask_id(*question) == *ask)?;
         Some(by.unwrap_or("the session"))
+    }
+
+    /// Returns the open request of the model's question with this id.
+    pub(crate) fn question(&self, ask: &AskId) -> Option<RequestId> {
+        let requests = self.memory.questions().iter().filter(|request| request.question.is_some());
+        let mut ids = requests.map(|request| request.id);
+        ids.find(|id| asks::ask_id(Question::Request(*id)) == *ask)
     }
 
     /// Returns the questions that wait, oldest first.
@@ -136,7 +153,7 @@ impl ViewFold {
     pub fn view(&self, is_running: bool) -> SessionView {
         let mut view = SessionView::new(self.summary.session_id.clone(), self.cursor());
         view.asks = self.asks();
-        view.status = match (self.has_open_run(), is_running) {
+        view.status = match (self.has_open_work(), is_running) {
             (true, true) if !view.asks.is_empty() => SessionStatus::RequiresAction,
             (true, true) => SessionStatus::Running,
             (true, false) => SessionStatus::Interrupted,

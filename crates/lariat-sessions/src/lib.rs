@@ -21,7 +21,9 @@ mod problems;
 mod requests;
 mod session;
 
-pub use factory::{AgentFactory, AgentRequest, HostedAgent, PermissionModes};
+pub use factory::{
+    AgentFactory, AgentRequest, FileHistory, HostedAgent, PermissionModes, ShellOutput, UserShell,
+};
 pub use fold::ViewFold;
 pub use host_state::HostOptions;
 pub use local::Local;

@@ -82,7 +82,7 @@ impl Local {
             let session_id = session.archived.session_id;
             let entry = self.shared.entry(&session_id);
             let has_work = entry.fold().await.is_ok_and(|fold| {
-                fold.clients().is_commanded() && (fold.has_open_run() || fold.has_deliverable_message())
+                fold.clients().is_commanded() && (fold.has_open_work() || fold.has_deliverable_message())
             });
             if has_work && self.ask_owner(&entry, |reply| Request::Recover { reply }).await.is_ok() {
                 recovered.push(session_id);
@@ -339,9 +339,14 @@ impl Sessions for Local {
 
     fn diff<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Vec<FileDiff>, Problem>> {
         Box::pin(async move {
-            self.existing(session_id).await?;
-            Err(Problem::new(ProblemCode::Unsupported, "the host does not compute diffs yet")
-                .with_hint("`files` lists the files that the session changed"))
+            let entry = self.existing(session_id).await?;
+            let directory = entry.fold().await?.directory().map(str::to_owned);
+            let history = directory.and_then(|directory| self.shared.factory.file_history(&directory));
+            let history = history.ok_or_else(|| {
+                Problem::new(ProblemCode::Unsupported, "the host has no record of file changes")
+                    .with_hint("`files` lists the files that the session changed")
+            })?;
+            history.diff(owner::calls_after(&entry, None).await?).await
         })
     }
 

@@ -2,11 +2,14 @@
 //!
 //! Handles one command at a time: records it, acknowledges it, and only then takes the next. Owns the active run, so that no
 //! client can stop a run by going away. After a time without work it closes the agent and ends; the next command starts a
-//! new owner. `commands` carries out what clients ask for, `recording` writes it. Invariant: the owner keeps no state that
+//! new owner. `commands` carries out what clients ask for, `files` restores files, `shell` runs the user's commands,
+//! `recording` writes all of it. Invariant: the owner keeps no state that
 //! the journal does not have.
 
 mod commands;
+mod files;
 mod recording;
+mod shell;
 
 use std::sync::Arc;
 
@@ -20,12 +23,13 @@ use tokio::task::JoinHandle;
 
 use crate::factory::{AgentRequest, HostedAgent};
 use crate::host_state::HostState;
-use crate::problems;
+use crate::problems::{self, wrong_status};
 use crate::requests::{Request, UnattendedAsk};
 use crate::session::SessionEntry;
 
 pub(crate) use commands::action_name;
-pub(crate) use recording::earlier_receipt;
+pub(crate) use recording::{calls_after, earlier_receipt};
+use shell::RunningCommand;
 
 /// Commands that may wait for an owner.
 pub(crate) const INBOX: usize = 64;
@@ -38,6 +42,7 @@ pub(crate) struct Owner {
     requests: mpsc::WeakSender<Request>,
     hosted: Option<Hosted>,
     run: Option<JoinHandle<Result<AgentOutput, AgentError>>>,
+    shell: Option<RunningCommand>,
     is_closing: bool,
 }
 
@@ -81,6 +86,7 @@ impl Owner {
             requests: requests.downgrade(),
             hosted: None,
             run: None,
+            shell: None,
             is_closing: false,
         };
         tokio::spawn(owner.work());
@@ -90,22 +96,27 @@ impl Owner {
     async fn work(mut self) {
         let idle_time = self.shared.options.idle_time;
         loop {
-            if self.run.is_none() && self.is_closing {
+            if self.is_closing && !self.is_busy() {
                 break;
             }
             tokio::select! {
                 biased;
                 ended = ended(&mut self.run), if self.run.is_some() => self.on_run_end(ended).await,
+                output = shell::ended(&mut self.shell), if self.shell.is_some() => self.on_shell_end(output).await,
                 request = self.inbox.recv() => match request {
                     Some(request) => self.handle(request).await,
                     // No client is left, and the run is over.
-                    None if self.run.is_none() => break,
-                    None => {
+                    None if !self.is_busy() => break,
+                    None if self.run.is_some() => {
                         let ended = ended(&mut self.run).await;
                         self.on_run_end(ended).await;
                     }
+                    None => {
+                        let output = shell::ended(&mut self.shell).await;
+                        self.on_shell_end(output).await;
+                    }
                 },
-                () = tokio::time::sleep(idle_time), if self.run.is_none() => break,
+                () = tokio::time::sleep(idle_time), if !self.is_busy() => break,
             }
         }
         // Requests that are sent from here on start a new owner, which can claim the session.
@@ -115,6 +126,11 @@ impl Owner {
         }
         self.shared.report_change(&self.entry).await;
         self.shared.forget(&self.entry);
+    }
+
+    /// Whether a run or a command of the user is active.
+    const fn is_busy(&self) -> bool {
+        self.run.is_some() || self.shell.is_some()
     }
 
     async fn handle(&mut self, request: Request) {
@@ -133,7 +149,10 @@ impl Owner {
             }
             Request::Unattended(ask) => self.decline(ask),
             Request::Recover { reply } => {
-                let result = self.recover().await;
+                let result = match self.settle().await {
+                    Ok(()) => self.recover().await,
+                    Err(problem) => Err(problem),
+                };
                 self.deliver().await;
                 self.shared.report_change(&self.entry).await;
                 let _ = reply.send(result);
@@ -156,6 +175,10 @@ impl Owner {
         match ask {
             UnattendedAsk::Permission(request) => {
                 let reason = "no client is attached that could approve it";
+                agent.respond_permission(request, PermissionDecision::deny(reason));
+            }
+            UnattendedAsk::Question(request) => {
+                let reason = "no user is available to answer; decide yourself and state your assumptions";
                 agent.respond_permission(request, PermissionDecision::deny(reason));
             }
             UnattendedAsk::Budget(request) => agent.respond_budget(request, None),
@@ -208,6 +231,9 @@ impl Owner {
 
     /// Starts a run for a command, and waits until the command is durable.
     async fn start_run(&mut self, accepted: Accepted, run: CommandRun) -> Result<Receipt, Problem> {
+        if self.shell.is_some() {
+            return Err(wrong_status("a command of the user runs", "wait for its end, or interrupt it"));
+        }
         let agent = self.agent().await?;
         // Before the journal has the start of the run: a view must not take it for one that a crash interrupted.
         self.entry.set_running(true);
@@ -260,7 +286,7 @@ impl Owner {
 
     /// Starts a run on the messages that wait, unless an interruption paused them.
     async fn deliver(&mut self) {
-        if self.run.is_some() || !self.has_deliverable_message().await.unwrap_or(false) {
+        if self.is_busy() || !self.has_deliverable_message().await.unwrap_or(false) {
             return;
         }
         let Ok(agent) = self.agent().await else { return };
@@ -304,6 +330,9 @@ async fn forward_events(
             continue;
         }
         let ask = match &event.event {
+            AgentEvent::PermissionRequired { request } if request.question.is_some() => {
+                UnattendedAsk::Question(request.id)
+            }
             AgentEvent::PermissionRequired { request } => UnattendedAsk::Permission(request.id),
             AgentEvent::BudgetExtensionRequested { request } => UnattendedAsk::Budget(request.id),
             _ => continue,

@@ -23,5 +23,6 @@ pub(crate) enum Request {
 /// A question that no client can see.
 pub(crate) enum UnattendedAsk {
     Permission(RequestId),
+    Question(RequestId),
     Budget(RequestId),
 }

@@ -3,9 +3,10 @@
 //! Without a [`UserPrompter`](crate::UserPrompter), the tool tells the model that no user is available.
 
 use lariat_core::BoxFuture;
+use lariat_core::permission::UserQuestion;
 use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
@@ -22,6 +23,15 @@ pub(crate) struct Arguments {
     question: String,
     #[serde(default)]
     options: Option<Vec<String>>,
+}
+
+/// Reads the question out of a call of `ask_user`; `None` for other tools and for arguments without a question.
+pub fn question_of(tool: &str, arguments: &Value) -> Option<UserQuestion> {
+    if tool != AskUser::NAME {
+        return None;
+    }
+    let Arguments { question, options } = Arguments::deserialize(arguments).ok()?;
+    Some(UserQuestion::new(question, options.unwrap_or_default()))
 }
 
 impl BenchTool for AskUser {

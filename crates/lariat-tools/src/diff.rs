@@ -13,7 +13,7 @@ const LIMIT: usize = 64 * 1024;
 const MAX_COMPARED: usize = 20_000;
 
 /// Returns the unified diff of two versions of a file; empty if they are equal.
-pub(crate) fn unified(path: &str, old: &str, new: &str) -> String {
+pub fn unified(path: &str, old: &str, new: &str) -> String {
     if old == new {
         return String::new();
     }

@@ -50,6 +50,8 @@ use std::sync::Arc;
 
 use lariat_core::tool::AgentTool;
 
+pub use ask_user::question_of;
+pub use diff::unified as unified_diff;
 pub use egress::OutgoingHttp;
 pub use outputs::Outputs;
 pub use user_prompter::{Question, UserPrompter};

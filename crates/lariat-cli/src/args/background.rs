@@ -77,7 +77,10 @@ pub(crate) struct AnswerArgs {
     /// The question, if several wait.
     #[arg(value_name = "QUESTION")]
     pub(crate) ask: Option<String>,
-    /// Deny instead of allowing.
+    /// Answer a question of the model with this text.
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["deny", "session"])]
+    pub(crate) answer: Option<String>,
+    /// Deny instead of allowing, or decline to answer.
     #[arg(long)]
     pub(crate) deny: bool,
     /// What the model receives with a denial.

@@ -7,12 +7,12 @@ use std::collections::HashSet;
 
 use lariat_core::archive::Checkpoint;
 use lariat_core::event::AUTOMATIC_CHECKPOINT;
-use lariat_core::event::AgentEvent;
 use lariat_core::id::{MessageId, SessionId};
 use lariat_core::message::SharedMessage;
 use lariat_core::session::SessionFold;
 use lariat_core::time::Timestamp;
-use lariat_host::undo::{Conflicts, Preview, Undo};
+use lariat_host::undo::Conflicts;
+use lariat_service::file_history::RestorePreview;
 use serde::Serialize;
 
 use super::print::Column;
@@ -130,18 +130,21 @@ pub(crate) async fn restore(env: &ProcessEnv, args: &RestoreArgs) -> CommandResu
         ));
         print::note(sessions::conversation_text(&left).trim_end());
     }
-    let stores = if wants_files { undo::stores(env, selected.place.path())? } else { Vec::new() };
-    let later = calls_after(&selected, target.seq).await?;
-    let mut previews: Vec<(&Undo, Preview)> = Vec::new();
-    for store in &stores {
-        previews.extend(preview(store, &later)?.map(|preview| (store, preview)));
-    }
+    let stores = if wants_files { Some(undo::stores(env, selected.place.path())?) } else { None };
+    let previews = match &stores {
+        Some(stores) => {
+            let later = calls_after(&selected, target.seq).await?;
+            stores.previews(&later).map_err(|error| undo::problem(&error))?
+        }
+        None => Vec::new(),
+    };
+    previews.iter().for_each(show);
     let changes_files =
-        previews.iter().any(|(_, preview)| preview.items.iter().any(|item| item.conflict.is_none()));
+        previews.iter().any(|found| found.preview.items.iter().any(|item| item.conflict.is_none()));
     let is_needed = !left.is_empty() || changes_files;
     let restored = is_needed && confirm::confirm(env, "Restore this checkpoint?", args.yes)?;
     let mut files = Vec::new();
-    for (store, preview) in &previews {
+    for RestorePreview { undo: store, preview, .. } in &previews {
         if !restored || preview.items.iter().all(|item| item.conflict.is_some()) {
             files.push(UndoReport::nothing(preview));
             continue;
@@ -193,29 +196,17 @@ fn leaving(fold: &SessionFold, tip: Option<MessageId>) -> Vec<SharedMessage> {
 async fn calls_after(selected: &SelectedSession, seq: u64) -> Result<HashSet<String>, Problem> {
     let events = selected.service.events(selected.id()).await?;
     let later = events.iter().filter(|record| record.seq > seq);
-    Ok(later
-        .filter_map(|record| match &record.event {
-            AgentEvent::ToolExecutionStart { tool_call_id, .. } => Some(tool_call_id.to_string()),
-            _ => None,
-        })
-        .collect())
+    Ok(later.filter_map(|record| record.event.change_id()).collect())
 }
 
-/// Previews undoing the first of these calls and everything after it, and shows the preview. `None` if none changed a file.
-fn preview(store: &Undo, later: &HashSet<String>) -> Result<Option<Preview>, Problem> {
-    let calls = undo::calls(store);
-    let Some(first) = calls.iter().position(|call| later.contains(&call.call)) else { return Ok(None) };
-    let after = calls.get(first..).unwrap_or_default();
-    let Some(to) = after.first() else { return Ok(None) };
-    let preview = store.preview(&to.call).map_err(|error| undo::problem(&error))?;
-    let others = after.iter().filter(|call| !later.contains(&call.call)).count();
-    print::note(&format!("files change as follows (undoing {} and everything after it):", to.call));
-    undo::show(&preview);
-    if others > 0 {
+/// Shows what a restore would do to files.
+fn show(found: &RestorePreview<'_>) {
+    print::note(&format!("files change as follows (undoing {} and everything after it):", found.preview.to));
+    undo::show(&found.preview);
+    if found.others > 0 {
         print::note(&format!(
             "  this also undoes {} of other sessions in this directory",
-            print::counted(others, "later tool call", "later tool calls")
+            print::counted(found.others, "later tool call", "later tool calls")
         ));
     }
-    Ok(Some(preview))
 }

@@ -2,25 +2,16 @@
 
 use std::path::Path;
 
-use lariat_host::files::Workspace;
-use lariat_host::undo::{
-    ChangeAuthor, Conflicts, Item, Preview, Reason, RelativePath, RewindResult, Undo, UndoError, UndoLimits,
-};
+use lariat_host::undo::{Conflicts, Item, Preview, Reason, RewindResult, Undo, UndoError};
+use lariat_service::ServiceError;
+use lariat_service::file_history::{ChangedCall, UndoStores, changed_calls, path_text as text, reason_text};
 use serde::Serialize;
 
 use super::{CommandResult, confirm, print, undo_list};
 use crate::args::manage::UndoArgs;
 use crate::exit::Exit;
-use crate::files;
 use crate::problem::Problem;
 use crate::process_env::ProcessEnv;
-
-/// A tool call that changed files.
-#[derive(Clone, Serialize)]
-pub(crate) struct Call {
-    pub(crate) call: String,
-    pub(crate) paths: Vec<String>,
-}
 
 /// The result of an undo, for `--json`.
 #[derive(Serialize)]
@@ -44,7 +35,9 @@ struct KeptFile {
 pub(crate) async fn undo(env: &ProcessEnv, args: &UndoArgs) -> CommandResult {
     let place = env.load_project(&env.load_options(None))?;
     let stores = stores(env, place.path())?;
-    let calls: Vec<(&Undo, Vec<Call>)> = stores.iter().map(|undo| (undo, calls(undo))).collect();
+    let stores = stores.stores();
+    let calls: Vec<(&Undo, Vec<ChangedCall>)> =
+        stores.iter().map(|undo| (undo, changed_calls(undo))).collect();
     if args.list {
         return undo_list::list(env, &place, &calls, args.json).await;
     }
@@ -95,48 +88,25 @@ impl UndoReport {
     }
 }
 
-fn text(path: &RelativePath) -> String {
-    path.as_path().display().to_string()
-}
-
-/// Opens the checkpoints of a workspace. Creates nothing.
-pub(crate) fn stores(env: &ProcessEnv, directory: &Path) -> Result<Vec<Undo>, Problem> {
-    let workspace = Workspace::open(directory).map_err(|error| {
-        Problem::new(Exit::Setup, format!("could not open the directory: {error}"))
-            .at(directory.display().to_string())
-    })?;
-    let main = env.folders.undo(workspace.path());
-    let (Some(folder), Some(name)) = (main.parent(), main.file_name().and_then(|name| name.to_str())) else {
-        return Ok(Vec::new());
-    };
-    let own = format!("{name}.");
-    let mut names = files::names(folder);
-    names.retain(|other| other.to_str().is_some_and(|other| other == name || other.starts_with(&own)));
-    names.sort();
-    let opened = names.iter().map(|name| Undo::open(&workspace, folder.join(name), UndoLimits::default()));
-    opened.collect::<Result<Vec<Undo>, UndoError>>().map_err(|error| problem(&error))
-}
-
-/// The tool calls that changed files, oldest first.
-pub(super) fn calls(undo: &Undo) -> Vec<Call> {
-    let made = undo.list().into_iter().filter(|summary| summary.paths > 0);
-    let made = made.filter_map(|summary| match summary.by {
-        ChangeAuthor::Call(call) => Some(call),
-        _ => None,
-    });
-    made.map(|id| call(undo, &id)).collect()
-}
-
-/// The files that a tool call changed.
-pub(crate) fn call(undo: &Undo, id: &str) -> Call {
-    let changes = undo.changes(id).unwrap_or_default();
-    Call { call: id.to_owned(), paths: changes.iter().map(|change| text(&change.path)).collect() }
+/// Opens the undo stores of a workspace. Creates nothing.
+pub(crate) fn stores(env: &ProcessEnv, directory: &Path) -> Result<UndoStores, Problem> {
+    UndoStores::open(&env.folders, directory).map_err(|error| match error {
+        ServiceError::Undo(error) => problem(&error),
+        ServiceError::Directory { path, source } => {
+            Problem::new(Exit::Setup, format!("could not open the directory: {source}"))
+                .at(path.display().to_string())
+        }
+        other => other.into(),
+    })
 }
 
 /// The tool call to undo.
-fn target<'a>(calls: &[(&'a Undo, Vec<Call>)], args: &UndoArgs) -> Result<(&'a Undo, String), Problem> {
+fn target<'a>(
+    calls: &[(&'a Undo, Vec<ChangedCall>)],
+    args: &UndoArgs,
+) -> Result<(&'a Undo, String), Problem> {
     if let Some(wanted) = &args.call {
-        let known = |(_, calls): &&(&Undo, Vec<Call>)| calls.iter().any(|call| call.call == *wanted);
+        let known = |(_, calls): &&(&Undo, Vec<ChangedCall>)| calls.iter().any(|call| call.call == *wanted);
         let found = calls.iter().find(known).map(|(undo, _)| (*undo, wanted.clone()));
         return found.ok_or_else(|| {
             Problem::new(Exit::Failed, format!("no tool call `{wanted}` changed files here"))
@@ -207,19 +177,6 @@ const fn reason_code(reason: Reason) -> &'static str {
         Reason::ChangedMeanwhile => "changed_meanwhile",
         Reason::Refused => "refused",
         _ => "kept",
-    }
-}
-
-/// A reason for the user.
-const fn reason_text(reason: Reason) -> &'static str {
-    match reason {
-        Reason::ChangedByUser => "changed since by something other than the agent",
-        Reason::NotKept => "the current content could not be saved first",
-        Reason::Obstructed => "another file is in the way",
-        Reason::ChangedSincePreview => "it changed after the preview",
-        Reason::ChangedMeanwhile => "it changed during the undo",
-        Reason::Refused => "the system refused access",
-        _ => "it was kept",
     }
 }
 

@@ -11,13 +11,13 @@ use lariat_core::event::AgentEvent;
 use lariat_core::id::SessionId;
 use lariat_core::time::Timestamp;
 use lariat_host::undo::{RecordedKind, Undo};
+use lariat_service::file_history::ChangedCall;
 use lariat_service::{LoadedProject, LocalService};
 use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
 use super::CommandResult;
 use super::print::{self, Column};
-use super::undo::Call;
 use crate::exit::Exit;
 use crate::process_env::ProcessEnv;
 
@@ -31,7 +31,7 @@ const COMPARED: usize = 1 << 20;
 #[derive(Serialize)]
 struct UndoRow {
     #[serde(flatten)]
-    call: Call,
+    call: ChangedCall,
     #[serde(flatten)]
     when: Option<CallOrigin>,
     /// Lines that the call added and removed.
@@ -51,7 +51,7 @@ struct CallOrigin {
 pub(super) async fn list(
     env: &ProcessEnv,
     place: &LoadedProject,
-    calls: &[(&Undo, Vec<Call>)],
+    calls: &[(&Undo, Vec<ChangedCall>)],
     json: bool,
 ) -> CommandResult {
     let ids: HashSet<&str> =
@@ -60,7 +60,7 @@ pub(super) async fn list(
         Ok(service) if !ids.is_empty() => find_calls(&service, place, &ids).await,
         _ => HashMap::new(),
     };
-    let listed = |undo: &Undo, call: &Call| {
+    let listed = |undo: &Undo, call: &ChangedCall| {
         let (added, removed) = lines(undo, &call.call);
         UndoRow { when: known.get(&call.call).cloned(), call: call.clone(), added, removed }
     };

@@ -94,6 +94,26 @@ async fn killed_host_loses_nothing_and_the_next_one_continues() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn question_of_the_model_survives_a_killed_host_and_takes_an_answer() {
+    let question = json!({"question": "Which colour?", "options": ["red", "blue"]});
+    let turns = [Turn::new().call("call_1", "ask_user", &question), reply("painted")];
+    let fixture = Fixture::new(Script::queue(turns)).await;
+    let _host = HostGuard(&fixture);
+    let id = fixture.run(&["run", "--detach", "paint it"]).expect(0).stdout.trim().to_owned();
+    wait_for("the question", || status(&fixture) == "requires_action");
+    let pid = fixture.run(&["host", "status", "--json"]).expect(0).json()["pid"].as_i64().unwrap();
+    kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), Signal::KILL).unwrap();
+    wait_for("the end of the host", || fixture.run(&["host", "status", "--json"]).stdout.trim() == "null");
+    let unclear = fixture.run(&["sessions", "approve", &id]);
+    assert!(unclear.stderr.contains("--answer"), "{unclear:?}");
+    fixture.run(&["sessions", "approve", &id, "--answer", "green"]).expect(0);
+    wait_for("the end", || status(&fixture) == "idle");
+    assert!(fixture.requests().last().unwrap().body.to_string().contains("green"));
+    let late = fixture.run(&["sessions", "approve", &id, "--answer", "red"]);
+    assert_ne!(late.code, Some(0), "{late:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn message_to_an_idle_session_starts_a_run() {
     let fixture = Fixture::new(Script::queue([reply("one"), reply("two")])).await;
     let _host = HostGuard(&fixture);

@@ -11,7 +11,8 @@ use super::context_full::ContextFull;
 use super::loops::{LoopPattern, LoopStart, RunOutcome, TurnTrigger};
 use super::reference::{ArgsRef, MessageRef, RecordedMessage};
 use super::session_data::{
-    BlockedBy, CommandRecord, Description, Goal, Import, Learning, SessionFormation, Task,
+    BlockedBy, CommandRecord, Description, FileRestore, FileRestoreResult, Goal, Import, Learning,
+    SessionFormation, Task, UserCommandResult,
 };
 use crate::budget::{BudgetLimits, BudgetRequest, BudgetScope, LimitKind};
 use crate::compaction::{CompactionCause, CompactionEdit};
@@ -326,6 +327,20 @@ pub enum AgentEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tip: Option<MessageId>,
     },
+    /// Files are about to return to an earlier state. Durable before the first file changes, so that a restore that a
+    /// crash interrupts is finished or reported.
+    FileRestoreStarted(Box<FileRestore>),
+    /// The newest restore of files ended. If it also rewinds the conversation, the rewind is part of the same write.
+    FileRestoreEnded(Box<FileRestoreResult>),
+    /// A command of the user is about to run. Durable before it runs, so that it never runs twice.
+    UserCommandStarted {
+        /// The id of the client's command that asked for it.
+        command_id: String,
+        /// The command line.
+        command: String,
+    },
+    /// The newest command of the user ended. The message with its output precedes this event in the same write.
+    UserCommandEnded(Box<UserCommandResult>),
     /// The agent recorded a learning for later sessions.
     Learned(Box<Learning>),
     /// A learning was deleted.
@@ -525,6 +540,10 @@ pub(super) const KNOWN_KINDS: &[&str] = &[
     "SessionFormed",
     "SessionDescribed",
     "Rewound",
+    "FileRestoreStarted",
+    "FileRestoreEnded",
+    "UserCommandStarted",
+    "UserCommandEnded",
     "Learned",
     "Unlearned",
     "GoalChanged",
@@ -579,6 +598,15 @@ impl AgentEvent {
                 | Self::BudgetExtended { .. }
                 | Self::PromptAssembled { .. }
         )
+    }
+
+    /// Returns the id under which undo records what changes files from here on: a tool call, or a command of the user.
+    pub fn change_id(&self) -> Option<String> {
+        match self {
+            Self::ToolExecutionStart { tool_call_id, .. } => Some(tool_call_id.to_string()),
+            Self::UserCommandStarted { command_id, .. } => Some(format!("shell-{command_id}")),
+            _ => None,
+        }
     }
 
     /// Returns the text if this is a text delta, which most observers want.

@@ -29,8 +29,8 @@ pub use record::{EventParseError, EventRecord, FORMAT_VERSION};
 pub use reference::{ArgsRef, MessageRef, RecordedMessage};
 pub use resolve::Resolver;
 pub use session_data::{
-    AUTOMATIC_CHECKPOINT, BlockedBy, CommandRecord, Description, Goal, GoalStatus, Import, Learning,
-    SessionFormation, Task,
+    AUTOMATIC_CHECKPOINT, BlockedBy, CommandRecord, Description, FileRestore, FileRestoreResult, Goal,
+    GoalStatus, Import, Learning, RewindTarget, SessionFormation, Task, UserCommandResult,
 };
 
 /// An event that journal and observers share.

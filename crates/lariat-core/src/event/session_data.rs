@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::SessionId;
+use crate::id::{MessageId, SessionId};
 
 /// Changes to the description of a session. A field that is `None` stays unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,6 +118,90 @@ impl CommandRecord {
             action: action.into(),
             digest: digest.into(),
         }
+    }
+}
+
+/// A restore of files that begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct FileRestore {
+    /// The tool calls whose changes it undoes.
+    pub calls: Vec<String>,
+    /// The point from which the conversation continues afterwards; `None` leaves the conversation as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<RewindTarget>,
+}
+
+impl FileRestore {
+    /// Describes a restore that undoes these tool calls.
+    pub const fn new(calls: Vec<String>, conversation: Option<RewindTarget>) -> Self {
+        Self { calls, conversation }
+    }
+}
+
+/// The point from which a conversation continues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RewindTarget {
+    /// The last message that stays; `None` if the conversation starts again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tip: Option<MessageId>,
+}
+
+impl RewindTarget {
+    /// Continues after this message, or from the start.
+    pub const fn new(tip: Option<MessageId>) -> Self {
+        Self { tip }
+    }
+}
+
+/// What a restore of files did. Paths are relative to the working directory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct FileRestoreResult {
+    /// The files that are now as they were.
+    pub restored: Vec<String>,
+    /// The files that stayed as they are, each with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<(String, String)>,
+    /// The files whose earlier content is not stored.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_restorable: Vec<String>,
+    /// The ids that undo this restore, one for each undo store that it changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub undo: Vec<String>,
+    /// Why the restore ended early; the conversation stays as it is then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+impl FileRestoreResult {
+    /// Describes a restore that failed.
+    pub fn failed(problem: impl Into<String>) -> Self {
+        Self { problem: Some(problem.into()), ..Self::default() }
+    }
+}
+
+/// How a command of the user ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct UserCommandResult {
+    /// The id of the client's command that asked for it.
+    pub command_id: String,
+    /// The exit code; `None` if the command did not end by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
+    /// Why the command did not run to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+impl UserCommandResult {
+    /// Describes a command that has not ended by itself.
+    pub fn new(command_id: impl Into<String>) -> Self {
+        Self { command_id: command_id.into(), ..Self::default() }
     }
 }
 

@@ -53,6 +53,7 @@ enum NextStep {
     RecordUnrun(String),
     Block(Option<String>),
     Plan(String),
+    RecordAnswer(String),
 }
 
 /// Results for the model of tool calls that did not run.
@@ -138,6 +139,7 @@ impl Run {
             CallPhase::Asked(_) => NextStep::Ask,
             CallPhase::Granted(args) => NextStep::Dispatch(args.clone()),
             CallPhase::Refused(reason) => NextStep::Block(reason.clone()),
+            CallPhase::Answered(text) => NextStep::RecordAnswer(text.clone()),
             CallPhase::Blocked(by, reason) => NextStep::RecordUnrun(blocked_text(*by, reason.as_deref())),
             CallPhase::Planned(summary) => NextStep::Plan(summary.clone()),
             // Recorded as running, but nothing runs: the process that ran it has ended.
@@ -157,6 +159,7 @@ impl Run {
             NextStep::RecordUnrun(text) => self.record_unrun(at, &text),
             NextStep::Block(reason) => self.block(at, BlockedBy::Approval, reason),
             NextStep::Plan(summary) => self.record_planned(at, &summary),
+            NextStep::RecordAnswer(text) => self.record_answer(at, text),
         }
     }
 
@@ -218,6 +221,14 @@ impl Run {
     fn record_planned(&mut self, at: usize, summary: &str) {
         let Some(call) = self.call_at(at).map(|call| Arc::clone(&call.call)) else { return };
         let text = format!("Plan mode: queued for approval, not executed. {summary}");
+        let message = self.result_message(&call, vec![Content::text(text)], false);
+        self.record_message(message);
+    }
+
+    /// Records the user's answer as the result of the tool call that asked for it.
+    fn record_answer(&mut self, at: usize, text: String) {
+        let Some(call) = self.call_at(at).map(|call| Arc::clone(&call.call)) else { return };
+        let text = if text.is_empty() { NO_OUTPUT.to_owned() } else { text };
         let message = self.result_message(&call, vec![Content::text(text)], false);
         self.record_message(message);
     }
@@ -397,6 +408,7 @@ impl Run {
                 (_, CallPhase::Dispatched) => self.interrupt(at),
                 (_, CallPhase::Ended) => self.record_unrun(at, OUTPUT_LOST),
                 (_, CallPhase::Planned(summary)) => self.record_planned(at, &summary),
+                (_, CallPhase::Answered(text)) => self.record_answer(at, text),
                 (_, CallPhase::Asked(request)) => {
                     self.on_permission(request.id, PermissionDecision::Withdrawn);
                     self.record_unrun(at, CANCELLED);

@@ -93,6 +93,8 @@ pub(super) enum CallPhase {
     /// Approved, with the arguments that the user saw if they are not the model's.
     Granted(Option<Arc<Value>>),
     Refused(Option<String>),
+    /// The user answered its question; the result is missing.
+    Answered(String),
     /// Recorded as blocked; the result is missing.
     Blocked(BlockedBy, Option<String>),
     /// Queued by plan mode, with this summary.
@@ -345,6 +347,7 @@ impl LoopState {
         call.phase = match decision {
             PermissionDecision::Deny { reason } => CallPhase::Refused(reason.clone()),
             PermissionDecision::Withdrawn => CallPhase::Refused(None),
+            PermissionDecision::Answered { text } => CallPhase::Answered(text.clone()),
             PermissionDecision::AllowChanged { args, .. } => CallPhase::Granted(Some(Arc::clone(args))),
             _ => CallPhase::Granted(args),
         };

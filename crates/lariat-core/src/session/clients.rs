@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::BudgetRequest;
-use crate::event::{AgentEvent, EventRecord, QueueKind, RunOutcome};
+use crate::event::{AgentEvent, EventRecord, FileRestore, QueueKind, RunOutcome};
 use crate::id::{EventId, LoopId, MessageId, RequestId, SessionId};
 use crate::message::SharedMessage;
 use crate::time::Timestamp;
@@ -47,6 +47,22 @@ pub struct ClientState {
     newest_command: Option<(u64, String)>,
     answered: VecDeque<AnsweredAsk>,
     is_closed: bool,
+    /// The restore of files that has begun and not ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    file_restore: Option<Box<FileRestore>>,
+    /// The command of the user that has begun and not ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    user_command: Option<UserCommand>,
+}
+
+/// A command of the user that runs, or that a crash interrupted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct UserCommand {
+    /// The id of the client's command that asked for it.
+    pub command_id: String,
+    /// The command line.
+    pub command: String,
 }
 
 /// A message that waits for delivery.
@@ -158,6 +174,13 @@ impl ClientState {
             AgentEvent::LimitReached { .. } => self.end_budget_request(sender),
             AgentEvent::PlanChangeQueued { .. } => self.planned_at = record.timestamp,
             AgentEvent::PlanDecided { .. } => self.note_answer(Question::Plan, sender),
+            AgentEvent::FileRestoreStarted(restore) => self.file_restore = Some(restore.clone()),
+            AgentEvent::FileRestoreEnded(_) => self.file_restore = None,
+            AgentEvent::UserCommandStarted { command_id, command } => {
+                let (command_id, command) = (command_id.clone(), command.clone());
+                self.user_command = Some(UserCommand { command_id, command });
+            }
+            AgentEvent::UserCommandEnded(_) => self.user_command = None,
             AgentEvent::ModeChanged { mode } => self.mode = Some(mode.clone()),
             AgentEvent::ModelChanged { model, effort } => {
                 self.chosen_model = Some(ChosenModel { name: model.clone(), effort: effort.clone() });
@@ -183,6 +206,7 @@ impl ClientState {
         self.pending_import = Some(import_id.to_owned());
         (self.mode, self.chosen_model, self.budget_request) = (None, None, None);
         (self.commands, self.newest_command) = (Arc::default(), None);
+        (self.file_restore, self.user_command) = (None, None);
         self.asked_at.clear();
     }
 
@@ -231,6 +255,21 @@ impl ClientState {
     /// Returns whether a run has begun and not ended.
     pub const fn has_open_run(&self) -> bool {
         !self.open_loops.is_empty()
+    }
+
+    /// Returns the restore of files that has begun and not ended.
+    pub fn file_restore(&self) -> Option<&FileRestore> {
+        self.file_restore.as_deref()
+    }
+
+    /// Returns whether a restore of files has begun and not ended.
+    pub const fn has_file_restore(&self) -> bool {
+        self.file_restore.is_some()
+    }
+
+    /// Returns the command of the user that has begun and not ended.
+    pub const fn user_command(&self) -> Option<&UserCommand> {
+        self.user_command.as_ref()
     }
 
     /// Returns how the newest run ended.
@@ -306,7 +345,11 @@ const fn is_decision(event: &AgentEvent) -> bool {
     event.is_local_decision()
         || matches!(
             event,
-            AgentEvent::CommandAccepted(_) | AgentEvent::ModeChanged { .. } | AgentEvent::ModelChanged { .. }
+            AgentEvent::CommandAccepted(_)
+                | AgentEvent::FileRestoreStarted(_)
+                | AgentEvent::UserCommandStarted { .. }
+                | AgentEvent::ModeChanged { .. }
+                | AgentEvent::ModelChanged { .. }
         )
 }
 

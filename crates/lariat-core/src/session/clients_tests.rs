@@ -80,3 +80,23 @@ fn state_survives_its_snapshot() {
     let json = serde_json::to_string(&state).unwrap();
     assert_eq!(serde_json::from_str::<ClientState>(&json).unwrap(), state);
 }
+
+#[test]
+fn restore_of_files_and_command_of_the_user_are_open_until_their_end() {
+    let restore = FileRestore::new(vec!["c1".to_owned()], None);
+    let started = || AgentEvent::FileRestoreStarted(Box::new(restore.clone()));
+    let state = after([started()]);
+    assert_eq!((state.file_restore(), state.has_file_restore()), (Some(&restore), true));
+    let ended = AgentEvent::FileRestoreEnded(Box::default());
+    assert!(!after([started(), ended]).has_file_restore());
+
+    let run =
+        || AgentEvent::UserCommandStarted { command_id: "k".to_owned(), command: "cargo test".to_owned() };
+    assert_eq!(after([run()]).user_command().unwrap().command, "cargo test");
+    assert_eq!(after([run(), AgentEvent::UserCommandEnded(Box::default())]).user_command(), None);
+
+    // What another machine began is not this one's to finish.
+    let import = AgentEvent::SessionImported(Box::new(Import::new("i", "lariat", SessionId::from("s"))));
+    let imported = after([import, started(), run()]);
+    assert!(!imported.has_file_restore() && imported.user_command().is_none());
+}

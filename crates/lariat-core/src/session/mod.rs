@@ -14,7 +14,7 @@ mod work;
 
 pub use crate::event::{SessionFormation, Task};
 pub use budget::SessionBudget;
-pub use clients::{ChildRun, ChosenModel, ClientState, Question, WaitingMessage};
+pub use clients::{ChildRun, ChosenModel, ClientState, Question, UserCommand, WaitingMessage};
 pub use failures::Failure;
 pub(crate) use fold::FoldStart;
 pub use fold::SessionFold;

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::path::{Component, Path};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::entry::RelativePath;
 use super::error::UndoError;
@@ -85,6 +85,22 @@ pub struct Undo {
     names: Arc<[std::path::PathBuf]>,
 }
 
+/// An [`Undo`] that does not keep its store open.
+#[derive(Clone, Debug)]
+pub struct WeakUndo {
+    state: Weak<Mutex<State>>,
+    scanner: Scanner,
+    names: Arc<[std::path::PathBuf]>,
+}
+
+impl WeakUndo {
+    /// Returns the store if something still keeps it open.
+    pub fn upgrade(&self) -> Option<Undo> {
+        let (scanner, names) = (self.scanner.clone(), Arc::clone(&self.names));
+        Some(Undo { state: self.state.upgrade()?, scanner, names })
+    }
+}
+
 #[derive(Debug)]
 struct State {
     history: History,
@@ -123,6 +139,17 @@ impl Undo {
             state.history.add(ChangeAuthor::Base, true, found)?;
         }
         Ok(undo)
+    }
+
+    /// Returns a handle that does not keep the store open.
+    pub fn downgrade(&self) -> WeakUndo {
+        let (scanner, names) = (self.scanner.clone(), Arc::clone(&self.names));
+        WeakUndo { state: Arc::downgrade(&self.state), scanner, names }
+    }
+
+    /// Returns whether a tool call that this store records is running.
+    pub fn has_running_call(&self) -> bool {
+        !self.lock().running.is_empty()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -24,7 +24,7 @@ mod scan;
 mod steps;
 mod store;
 
-pub use checkpoints::{Undo, UndoLimits};
+pub use checkpoints::{Undo, UndoLimits, WeakUndo};
 pub use entry::{RecordedKind, RelativePath};
 pub use error::UndoError;
 pub use history::{Change, ChangeAuthor, Summary};

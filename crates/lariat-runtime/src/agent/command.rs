@@ -86,6 +86,16 @@ impl Agent {
         self.borrow(async |context, _| context.record_command(config, command, effects).await).await
     }
 
+    /// Records what an earlier command did, in one write. Without effects, it only makes sure that this process is the writer
+    /// of the session.
+    ///
+    /// # Errors
+    /// If a run is active, an effect needs one, or the journal cannot be written.
+    pub async fn record_effects(&self, effects: Vec<CommandEffect>) -> Result<(), AgentError> {
+        let config = &self.shared.config;
+        self.borrow(async |context, _| context.record_effects(config, effects).await).await
+    }
+
     /// Compacts the conversation for a command, which is recorded with the compaction or with its refusal.
     ///
     /// # Errors

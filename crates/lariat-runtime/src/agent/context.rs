@@ -485,16 +485,7 @@ impl AgentContext {
         let id = accepted.id;
         let mut records = self.take_pending_records();
         records.push(accepted);
-        for mut effect in effects {
-            if let CommandEffect::Queue(_, message) = &mut effect {
-                redaction::message(&config.ports.redactor, message);
-                let mut minter = Minter::default();
-                minter.stamp(config.ports.stamp());
-                message.assign_id(|| MessageId::new(minter.uuid()));
-            }
-            let event = effect.event(&by).ok_or(AgentError::NotAsked)?;
-            records.push(self.new_record(config, event));
-        }
+        self.add_effects(config, &by, effects, &mut records)?;
         let mut seq = 0;
         for event in self.journal.append(records, &CancellationToken::new()).await? {
             if event.id == id {
@@ -505,6 +496,51 @@ impl AgentContext {
         // The events may change the conversation or its queues.
         self.mark_stale();
         Ok(seq)
+    }
+
+    /// Records what an earlier command did, in one write.
+    pub(super) async fn record_effects(
+        &mut self,
+        config: &AgentLoopConfig,
+        effects: Vec<CommandEffect>,
+    ) -> Result<(), AgentError> {
+        self.refresh().await?;
+        self.record_imports(config).await?;
+        let mut records = self.take_pending_records();
+        self.add_effects(config, "", effects, &mut records)?;
+        if records.is_empty() {
+            return Ok(());
+        }
+        for event in self.journal.append(records, &CancellationToken::new()).await? {
+            self.journal.hub().publish(event);
+        }
+        self.mark_stale();
+        Ok(())
+    }
+
+    fn add_effects(
+        &mut self,
+        config: &AgentLoopConfig,
+        by: &str,
+        effects: Vec<CommandEffect>,
+        records: &mut Vec<EventRecord>,
+    ) -> Result<(), AgentError> {
+        let (redactor, tip) = (&config.ports.redactor, self.base);
+        for mut effect in effects {
+            match &mut effect {
+                CommandEffect::Queue(_, message) | CommandEffect::Message(message) => {
+                    redaction::message(redactor, message);
+                    let mut minter = Minter::default();
+                    minter.stamp(config.ports.stamp());
+                    message.assign_id(|| MessageId::new(minter.uuid()));
+                }
+                CommandEffect::Note(event) => redaction::note(redactor, event),
+                _ => {}
+            }
+            let event = effect.event(by, tip).ok_or(AgentError::NotAsked)?;
+            records.push(self.new_record(config, event));
+        }
+        Ok(())
     }
 
     /// Takes the first queued message, to prompt with it. Its record as a prompt removes it from the queue.

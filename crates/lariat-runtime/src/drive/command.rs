@@ -3,6 +3,8 @@
 //! Invariant: the record of a command and the events that it causes are one write, so that after a crash the journal has
 //! both or neither.
 
+use std::sync::Arc;
+
 use lariat_core::budget::{BudgetLimits, BudgetScope};
 use lariat_core::event::{AgentEvent, CommandRecord, QueueKind};
 use lariat_core::id::{MessageId, RequestId};
@@ -17,6 +19,8 @@ use tokio::sync::oneshot;
 pub enum CommandEffect {
     /// Records an event about the session.
     Note(Box<AgentEvent>),
+    /// Adds a message to the conversation. An active run receives it between tool calls.
+    Message(Box<AgentMessage>),
     /// Adds a message to a queue.
     Queue(QueueKind, Box<AgentMessage>),
     /// Removes a message from its queue.
@@ -44,6 +48,7 @@ impl CommandEffect {
         let by = || by.to_owned();
         match self {
             Self::Note(event) => Input::Note { event },
+            Self::Message(message) => Input::Queued { queue: QueueKind::Steering, message: *message },
             Self::Queue(queue, message) => Input::Queued { queue, message: *message },
             Self::Unqueue(message) => Input::Unqueue { message },
             Self::Pin(message, pinned) => Input::Pin { message, pinned },
@@ -54,12 +59,15 @@ impl CommandEffect {
         }
     }
 
-    /// Returns the event to record if no run is active; `None` if the effect needs a run.
-    pub(crate) fn event(self, by: &str) -> Option<AgentEvent> {
+    /// Returns the event to record if no run is active; `None` if the effect needs a run. `tip` is the newest message.
+    pub(crate) fn event(self, by: &str, tip: Option<MessageId>) -> Option<AgentEvent> {
         match self {
             Self::Note(event) => Some(*event),
+            Self::Message(message) => {
+                Some(AgentEvent::MessagesImported { base: tip, messages: vec![Arc::new(*message)] })
+            }
             Self::Queue(queue, message) => {
-                Some(AgentEvent::MessageQueued { queue, message: std::sync::Arc::new(*message) })
+                Some(AgentEvent::MessageQueued { queue, message: Arc::new(*message) })
             }
             Self::Unqueue(message_id) => Some(AgentEvent::MessageUnqueued { message_id }),
             Self::Pin(message_id, pinned) => Some(AgentEvent::MessagePinned { message_id, pinned }),

@@ -4,11 +4,14 @@
 //! Covers prompts, sections of the system prompt, notes, tool results, answers of hooks, and provider errors.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::redact::Redactor;
 use lariat_core::content::Content;
+use lariat_core::event::AgentEvent;
 use lariat_core::message::AgentMessage;
 use lariat_core::model::{PromptSection, ProviderError};
+use lariat_core::permission::PermissionDecision;
 use lariat_core::run::{FilterOutcome, Input, ModelSignal};
 use lariat_core::tool::{ToolError, ToolResult};
 
@@ -17,6 +20,10 @@ pub(super) fn input(redactor: &Redactor, input: &mut Input) {
     match input {
         Input::ToolFinished { result, .. } => outcome(redactor, result),
         Input::Queued { message: queued, .. } => message(redactor, queued),
+        Input::PermissionAnswered { decision: PermissionDecision::Answered { text: answer }, .. } => {
+            text(redactor, answer);
+        }
+        Input::Note { event } => note(redactor, event),
         Input::HooksAnswered { answer, .. } => answer.texts_mut().for_each(|words| text(redactor, words)),
         Input::Halt { reason } | Input::Filtered(FilterOutcome::Reject { reason }) => text(redactor, reason),
         Input::Filtered(FilterOutcome::Pass { context, warnings }) => {
@@ -27,6 +34,17 @@ pub(super) fn input(redactor: &Redactor, input: &mut Input) {
             compacted.refused.iter_mut().for_each(|words| text(redactor, words));
         }
         Input::Model { signal: ModelSignal::Failed(error), .. } => failure(redactor, error),
+        _ => {}
+    }
+}
+
+/// Redacts an event that a client's command causes, as far as it has text of programs or of the user.
+pub(crate) fn note(redactor: &Redactor, event: &mut AgentEvent) {
+    match event {
+        AgentEvent::UserCommandStarted { command, .. } => text(redactor, command),
+        AgentEvent::MessagesImported { messages, .. } => {
+            messages.iter_mut().for_each(|shared| message(redactor, Arc::make_mut(shared)));
+        }
         _ => {}
     }
 }

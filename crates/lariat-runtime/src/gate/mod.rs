@@ -28,7 +28,7 @@ use lariat_core::file_access::FileAccessCheck;
 use lariat_core::hooks::SessionHooks;
 use lariat_core::opening::SandboxOpening;
 use lariat_core::permission::{
-    CallPermit, PermissionDecision, PermissionPolicy, PermissionRequest, PolicyQuery, Verdict,
+    CallPermit, PermissionDecision, PermissionPolicy, PermissionRequest, PolicyQuery, UserQuestion, Verdict,
 };
 use lariat_core::tool::{Access, ToolEffects, ToolError, ToolResult};
 use lariat_guard::hooks::{HookConfig, HookRunner};
@@ -61,8 +61,12 @@ pub struct Gate {
     grants: SandboxGrants,
     checked: CheckedCalls,
     claims: Option<Claims>,
+    questions: Option<QuestionReader>,
     current: RwLock<CurrentPolicy>,
 }
+
+/// Reads the question to the user out of a tool call; `None` if the tool call asks none.
+pub type QuestionReader = fn(&str, &serde_json::Value) -> Option<UserQuestion>;
 
 /// What can change during a session.
 #[derive(Clone)]
@@ -97,8 +101,17 @@ impl Gate {
             grants: SandboxGrants::default(),
             checked: CheckedCalls::default(),
             claims: None,
+            questions: None,
             current: RwLock::new(CurrentPolicy { mode, guard }),
         }
+    }
+
+    /// Turns the questions of tools into approval requests, which are durable and which every client of a session sees.
+    /// `reader` gets the name of a tool and its arguments. Without it, the tools ask by themselves.
+    #[must_use]
+    pub const fn with_questions(mut self, reader: QuestionReader) -> Self {
+        self.questions = Some(reader);
+        self
     }
 
     /// Declares that commands run in a sandbox without network access.
@@ -224,7 +237,10 @@ impl Gate {
                 why
             }
             verdict::CombinedDecision::Run => {
-                return rewritten.map_or(Verdict::Allow, Verdict::Rewrite);
+                return match self.questions.and_then(|read| read(&query.call.name, arguments)) {
+                    Some(question) => verdict::question(&query, mode, question),
+                    None => rewritten.map_or(Verdict::Allow, Verdict::Rewrite),
+                };
             }
             verdict::CombinedDecision::Deny(why) => return Verdict::Deny(why),
             // The user approved exactly this, and a hook cannot ask for more than that.

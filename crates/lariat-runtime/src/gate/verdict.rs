@@ -5,7 +5,7 @@
 //! rule matches.
 
 use lariat_core::display;
-use lariat_core::permission::{PermissionRequest, PolicyQuery, Verdict};
+use lariat_core::permission::{DangerLevel, PermissionRequest, PolicyQuery, UserQuestion, Verdict};
 use lariat_guard::hooks::{HookDecision, Outcome};
 use lariat_guard::{Cause, GuardDecision, Judgement, Mode};
 use serde_json::Value;
@@ -63,6 +63,17 @@ pub(super) fn combine(hook_outcome: &Outcome, judgement: &Judgement) -> Combined
 /// Whether approval is required only because no rule allows the tool call.
 pub(super) fn only_lacks_a_rule(judgement: &Judgement) -> bool {
     judgement.because.iter().all(|reason| matches!(reason.cause, Cause::NoRule | Cause::Mode(_)))
+}
+
+/// Asks the user a question of the model, unless the mode asks nothing.
+pub(super) fn question(query: &PolicyQuery<'_>, mode: Mode, question: UserQuestion) -> Verdict {
+    if mode == Mode::DontAsk {
+        return Verdict::Deny("no user is available to answer; decide yourself".to_owned());
+    }
+    let request = PermissionRequest::new(query.call, display::block(&question.text))
+        .with_danger(DangerLevel::Safe)
+        .with_question(question);
+    Verdict::Ask(request)
 }
 
 /// Creates the approval request: exactly what would run, why approval is required, and exactly which rules

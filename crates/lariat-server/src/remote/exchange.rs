@@ -24,6 +24,8 @@ pub(super) enum ExchangeError {
     Broken(Problem),
     /// The host refused the request. The same request fails again.
     Refused(Problem),
+    /// The host accepts connections and sends nothing. Another attempt would wait as long.
+    Silent(Problem),
 }
 
 /// A response whose body is still arriving.

@@ -8,6 +8,7 @@ use futures_util::stream;
 use lariat_api::{Cursor, ItemStream, Live, LogItem, LogRequest, Problem, ProblemCode, SessionChange};
 use lariat_core::id::SessionId;
 use serde::de::DeserializeOwned;
+use tokio::time::timeout;
 
 use super::exchange::{Exchange, ExchangeError};
 use super::retry::Attempts;
@@ -205,7 +206,9 @@ impl<F: Feed> Reader<F> {
             if let Some(frame) = decoder.next() {
                 return Ok(Some(frame));
             }
-            let Some(bytes) = exchange.piece().await else {
+            // A host sends comments when it has no events, so a silent one is stopped or gone.
+            let piece = timeout(self.remote.patience.silence, exchange.piece()).await;
+            let Some(bytes) = piece.ok().flatten() else {
                 self.connection = None;
                 return Ok(None);
             };

@@ -2,14 +2,16 @@
 //!
 //! - `exchange`: one request over one connection.
 //! - `retry`: how often to repeat a request whose connection broke.
+//! - `patience`: how long to wait for a host that sends nothing.
 //! - `feed`: reads the events of a stream, and connects again where it was cut.
 //!
 //! Invariants: every request has its own connection, so no request waits for another; a [`Problem`] of the host arrives
 //! unchanged; a request whose connection broke is repeated, which is safe because every request of the protocol is
-//! idempotent; a reader of a log receives every event exactly once, over any number of lost connections.
+//! idempotent; no request waits without limit for a host that does not respond; a reader of a log receives every event exactly once, over any number of lost connections.
 
 mod exchange;
 mod feed;
+mod patience;
 mod retry;
 
 use std::path::PathBuf;
@@ -32,6 +34,7 @@ use crate::host::HostStatus;
 use crate::wire;
 use exchange::{Exchange, ExchangeError};
 use feed::{ChangesFeed, LiveFeed, LogFeed};
+pub use patience::Patience;
 pub use retry::RetryPolicy;
 
 /// The sessions of a host behind a Unix socket. Clones share nothing but the address.
@@ -39,6 +42,7 @@ pub use retry::RetryPolicy;
 pub struct Remote {
     socket: Arc<PathBuf>,
     retry: RetryPolicy,
+    patience: Patience,
 }
 
 /// What a request sends.
@@ -79,7 +83,15 @@ impl Outgoing {
 impl Remote {
     /// Creates a client of the host that serves `socket`. It does not connect before the first request.
     pub fn new(socket: impl Into<PathBuf>) -> Self {
-        Self { socket: Arc::new(socket.into()), retry: RetryPolicy::default() }
+        let (retry, patience) = (RetryPolicy::default(), Patience::default());
+        Self { socket: Arc::new(socket.into()), retry, patience }
+    }
+
+    /// Sets how long to wait for a host that sends nothing.
+    #[must_use]
+    pub const fn with_patience(mut self, patience: Patience) -> Self {
+        self.patience = patience;
+        self
     }
 
     /// Sets how often to repeat a request whose connection broke.
@@ -119,7 +131,7 @@ impl Remote {
         let mut attempts = self.retry.attempts();
         loop {
             let result = match self.open_once(outgoing).await {
-                Ok(exchange) => exchange.collect().await,
+                Ok(exchange) => self.while_host_responds(exchange.collect()).await,
                 Err(error) => Err(error),
             };
             match result {
@@ -142,12 +154,12 @@ impl Remote {
 
     async fn open_once(&self, outgoing: &Outgoing) -> Result<Exchange, ExchangeError> {
         let request = outgoing.request().map_err(ExchangeError::Refused)?;
-        let exchange = Exchange::start(&self.socket, request).await?;
+        let exchange = self.while_host_responds(Exchange::start(&self.socket, request)).await?;
         if exchange.response.status().is_success() {
             return Ok(exchange);
         }
         let status = exchange.response.status();
-        let body = exchange.collect().await?;
+        let body = self.while_host_responds(exchange.collect()).await?;
         Err(ExchangeError::Refused(serde_json::from_slice(&body).unwrap_or_else(|_| {
             let message = format!("the host responded with HTTP {status} and no description");
             Problem::new(ProblemCode::Internal, message)

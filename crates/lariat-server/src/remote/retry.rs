@@ -47,10 +47,11 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    /// Waits before the next attempt. Returns the problem if the host refused, or if no attempt is left.
+    /// Waits before the next attempt. Returns the problem if the host refused or is silent, or if no attempt is
+    /// left.
     pub(super) async fn wait_after(&mut self, error: ExchangeError) -> Result<(), Problem> {
         let problem = match error {
-            ExchangeError::Refused(problem) => return Err(problem),
+            ExchangeError::Refused(problem) | ExchangeError::Silent(problem) => return Err(problem),
             ExchangeError::Broken(problem) => problem,
         };
         self.left = self.left.checked_sub(1).ok_or(problem)?;

@@ -5,7 +5,6 @@
 //! only when the connection has room, so a slow reader holds nothing but its own stream back.
 
 use std::convert::Infallible;
-use std::time::Duration;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -14,10 +13,7 @@ use lariat_api::{Cursor, ItemStream, Live, LogItem, Problem, ProblemCode, Sessio
 use lariat_core::cancel::CancellationToken;
 use serde::Serialize;
 
-use crate::wire::name;
-
-/// How long a stream is silent before the host sends a comment.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+use crate::wire::{HEARTBEAT, name};
 
 /// The name of an event, and its cursor if it has one.
 type EventHead<'a> = (&'static str, Option<&'a Cursor>);

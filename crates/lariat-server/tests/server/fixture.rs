@@ -141,6 +141,52 @@ pub(crate) struct Proxy {
 impl Proxy {
     /// Listens at `path` and forwards to `target`. Connection number N ends after `limit(N)` bytes of the response.
     pub(crate) fn start(path: &Path, target: PathBuf, limit: fn(usize, u64) -> u64, parameter: u64) -> Self {
+        Self::start_with(path, move |client, number| {
+            forward(client, target.clone(), limit(number, parameter))
+        })
+    }
+
+    /// Like [`Proxy::start`], but a connection that reached its limit stays open and silent.
+    pub(crate) fn start_holding(
+        path: &Path,
+        target: PathBuf,
+        limit: fn(usize, u64) -> u64,
+        parameter: u64,
+    ) -> Self {
+        Self::start_with(path, move |client, number| {
+            let (target, limit) = (target.clone(), limit(number, parameter));
+            async move {
+                let server = UnixStream::connect(target).await.unwrap();
+                let (mut from_client, mut to_client) = client.into_split();
+                let (from_server, mut to_server) = server.into_split();
+                let mut from_server = from_server.take(limit);
+                let upstream = tokio::io::copy(&mut from_client, &mut to_server);
+                let downstream = async {
+                    let _ = tokio::io::copy(&mut from_server, &mut to_client).await;
+                    std::future::pending::<()>().await;
+                };
+                tokio::join!(upstream, downstream).0.unwrap();
+            }
+        })
+    }
+
+    /// Delays the first connection, and forwards all others at once.
+    pub(crate) fn start_delaying(path: &Path, target: PathBuf, delay: Duration) -> Self {
+        Self::start_with(path, move |client, number| {
+            let target = target.clone();
+            async move {
+                if number == 0 {
+                    tokio::time::sleep(delay).await;
+                }
+                forward(client, target, u64::MAX).await;
+            }
+        })
+    }
+
+    fn start_with<F>(path: &Path, act: impl Fn(UnixStream, usize) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
         let _ = fs::remove_file(path);
         let listener = UnixListener::bind(path).unwrap();
         let connections = Arc::new(AtomicUsize::new(0));
@@ -150,7 +196,7 @@ impl Proxy {
             loop {
                 let (client, _) = listener.accept().await.unwrap();
                 let number = count.fetch_add(1, Ordering::SeqCst);
-                forwards.spawn(forward(client, target.clone(), limit(number, parameter)));
+                forwards.spawn(act(client, number));
             }
         });
         Self { connections, task }

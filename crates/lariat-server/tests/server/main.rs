@@ -17,5 +17,6 @@ mod lost_connections;
 mod other_users;
 mod processes;
 mod same_results;
+mod silent_hosts;
 mod starters;
 mod streams;

@@ -7,6 +7,7 @@
     reason = "tests create their own files, and fail if they cannot"
 )]
 
+mod hosted;
 mod protected;
 mod regression;
 
@@ -67,6 +68,10 @@ impl Fixture {
     }
 
     fn place(&self, server: &Server) -> LoadedProject {
+        LoadedProject::load(&self.options(server), &self.folders()).unwrap()
+    }
+
+    fn options(&self, server: &Server) -> LoadOptions {
         let mut visit = LoadOptions::new(self.project());
         let provider = json!({ "api": "openai-chat", "base_url": server.base_url(Wire::OpenAiChat) });
         visit.flags = json!({
@@ -77,7 +82,7 @@ impl Fixture {
         .as_object()
         .cloned()
         .unwrap();
-        LoadedProject::load(&visit, &self.folders()).unwrap()
+        visit
     }
 }
 

@@ -3,8 +3,8 @@
 //! Invariant: a command that is refused leaves nothing in the journal.
 
 use lariat_api::{
-    Action, Answer, Ask, AskKind, AskSubject, CheckpointParts, Delivery, Edit, ModelView, Principal, Problem,
-    ProblemCode, PromptContent, QueuedMessage, Receipt, SessionCommand,
+    Action, Answer, Ask, AskKind, AskSubject, Delivery, Edit, ModelView, Principal, Problem, ProblemCode,
+    PromptContent, QueuedMessage, Receipt, SessionCommand,
 };
 use lariat_core::event::{AgentEvent, CommandRecord, Description, Event, QueueKind};
 use lariat_core::id::{MessageId, ToolCallId};
@@ -12,9 +12,15 @@ use lariat_core::message::{AgentMessage, Message, UserMessage};
 use lariat_core::permission::PermissionDecision;
 use lariat_core::run::Run;
 use lariat_runtime::{CommandEffect, CommandRun};
+use serde_json::Value;
 
 use super::{Accepted, Owner, ended};
 use crate::problems::{self, wrong_status};
+
+/// Maximum size of the answer to a question, in bytes.
+const LONGEST_ANSWER: usize = 64 * 1024;
+/// What the model receives if the user declines to answer.
+const DECLINED: &str = "the user declined to answer; decide yourself, or stop";
 
 impl Owner {
     /// Carries out a command, unless the journal has it.
@@ -27,6 +33,7 @@ impl Owner {
         if let Some(receipt) = self.earlier_receipt(&command.id, &digest).await? {
             return Ok(receipt);
         }
+        self.settle().await?;
         let record = CommandRecord::new(
             command.id.as_str(),
             command.client.as_str(),
@@ -95,7 +102,7 @@ impl Owner {
                 let is_it = |event: &Event| {
                     event.id == compaction && matches!(event.event, AgentEvent::Compaction { .. })
                 };
-                if !self.journal_has(is_it).await? {
+                if self.find_event(|event| is_it(event).then_some(())).await?.is_none() {
                     return Err(Problem::new(ProblemCode::NotFound, "the session has no such compaction"));
                 }
                 self.note(accepted, AgentEvent::CompactionUndone { compaction }).await
@@ -108,6 +115,8 @@ impl Owner {
                 self.note(accepted, AgentEvent::Checkpoint { label, message_id }).await
             }
             Action::Restore { label, parts } => self.restore(accepted, &label, parts).await,
+            Action::RestoreTo { to, parts } => self.restore_to(accepted, to, parts).await,
+            Action::Shell { command } => self.run_shell(accepted, command).await,
             Action::ExtendBudget { scope, limits } => {
                 self.record(accepted, vec![CommandEffect::ExtendBudget(scope, limits)]).await
             }
@@ -170,6 +179,9 @@ impl Owner {
 
     async fn interrupt(&mut self, accepted: Accepted) -> Result<Receipt, Problem> {
         self.recover().await?;
+        if self.shell.is_some() {
+            return self.interrupt_shell(accepted).await;
+        }
         if self.run.is_none() {
             return Err(wrong_status("no run is active", "there is nothing to interrupt"));
         }
@@ -200,6 +212,12 @@ impl Owner {
             }
             (AskSubject::Approval { request }, Answer::Decline { reason }) => {
                 CommandEffect::AnswerPermission(request.id, PermissionDecision::Deny { reason })
+            }
+            (AskSubject::Question { .. }, answer) => {
+                let Some(request) = self.entry.fold().await?.question(&ask_id) else {
+                    return Err(self.late_answer(&ask_id).await);
+                };
+                CommandEffect::AnswerPermission(request, question_decision(answer)?)
             }
             (AskSubject::Budget { request }, Answer::Budget { limits }) => {
                 CommandEffect::AnswerBudget(request.id, Some(limits))
@@ -307,33 +325,6 @@ impl Owner {
         self.host(hosted);
         Ok(receipt)
     }
-
-    async fn restore(
-        &mut self,
-        accepted: Accepted,
-        label: &str,
-        parts: CheckpointParts,
-    ) -> Result<Receipt, Problem> {
-        if parts != CheckpointParts::Conversation {
-            return Err(unsupported("the host restores the conversation only")
-                .with_hint("choose `conversation`, and undo file changes with `lariat undo`"));
-        }
-        self.check_idle("restore a checkpoint").await?;
-        let mut found = None;
-        self.journal_has(|event| {
-            if let AgentEvent::Checkpoint { label: known, message_id } = &event.event
-                && known == label
-            {
-                found = Some(*message_id);
-            }
-            found.is_some()
-        })
-        .await?;
-        let tip = found.ok_or_else(|| {
-            Problem::new(ProblemCode::NotFound, format!("the session has no checkpoint `{label}`"))
-        })?;
-        self.note(accepted, AgentEvent::Rewound { tip }).await
-    }
 }
 
 fn enqueue(queued: &QueuedMessage, content: PromptContent) -> CommandEffect {
@@ -343,6 +334,23 @@ fn enqueue(queued: &QueuedMessage, content: PromptContent) -> CommandEffect {
     };
     let message = AgentMessage::from(Message::User(UserMessage::new(content.0)));
     CommandEffect::Queue(queue, Box::new(message))
+}
+
+/// Returns the decision that answers a question of the model.
+fn question_decision(answer: Answer) -> Result<PermissionDecision, Problem> {
+    let text = match answer {
+        Answer::Value { value: Value::String(text) } => text,
+        Answer::Value { value } => value.to_string(),
+        Answer::Decline { reason } => {
+            return Ok(PermissionDecision::deny(reason.unwrap_or_else(|| DECLINED.to_owned())));
+        }
+        _ => return Err(unsupported("the host cannot answer this kind of question")),
+    };
+    if text.trim().is_empty() || text.len() > LONGEST_ANSWER {
+        let message = format!("an answer has between 1 and {LONGEST_ANSWER} bytes");
+        return Err(Problem::new(ProblemCode::Invalid, message).with_hint("decline to answer instead"));
+    }
+    Ok(PermissionDecision::Answered { text })
 }
 
 /// Returns the name under which the journal records an action.
@@ -355,6 +363,6 @@ pub(crate) fn action_name(action: &Action) -> Result<String, Problem> {
     Ok(name.to_owned())
 }
 
-fn unsupported(message: &str) -> Problem {
+pub(super) fn unsupported(message: &str) -> Problem {
     Problem::new(ProblemCode::Unsupported, message)
 }

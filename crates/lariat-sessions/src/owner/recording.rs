@@ -1,5 +1,7 @@
 //! Records commands, and finds out from the journal what it has: receipts, answers, messages.
 
+use std::collections::HashSet;
+
 use lariat_api::{AskId, CommandId, Problem, ProblemCode, Receipt};
 use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::MessageId;
@@ -62,6 +64,10 @@ impl Owner {
     }
 
     pub(super) async fn check_idle(&mut self, what: &str) -> Result<(), Problem> {
+        if self.shell.is_some() {
+            let message = format!("a command of the user runs; the session cannot {what} now");
+            return Err(wrong_status(&message, "interrupt the command, or wait for its end"));
+        }
         if self.run.is_some() || self.entry.fold().await?.has_open_run() {
             let message = format!("a run is active; the session cannot {what} now");
             return Err(wrong_status(&message, "interrupt the run, or wait for its end"));
@@ -70,6 +76,11 @@ impl Owner {
     }
 
     pub(super) async fn check_message(&self, id: MessageId) -> Result<(), Problem> {
+        self.position_of(id).await.map(drop)
+    }
+
+    /// Returns the position of the event that added a message.
+    pub(super) async fn position_of(&self, id: MessageId) -> Result<u64, Problem> {
         let is_it = |event: &Event| match &event.event {
             AgentEvent::MessageEnd { message } => message.id() == id,
             AgentEvent::MessageQueued { message, .. } => message.id() == id,
@@ -78,26 +89,47 @@ impl Owner {
             }
             _ => false,
         };
-        if self.journal_has(is_it).await? {
-            return Ok(());
-        }
-        Err(Problem::new(ProblemCode::NotFound, format!("the session has no message `{id}`")))
+        let found = self.find_event(|event| is_it(event).then_some(())).await?;
+        found
+            .map(|(seq, ())| seq)
+            .ok_or_else(|| Problem::new(ProblemCode::NotFound, format!("the session has no message `{id}`")))
     }
 
-    /// Whether the journal has such an event. Asks for the newest first.
-    pub(super) async fn journal_has(&self, mut is_it: impl FnMut(&Event) -> bool) -> Result<bool, Problem> {
+    /// Returns the newest event that `read` accepts: its position, and what `read` made of it.
+    pub(super) async fn find_event<T>(
+        &self,
+        mut read: impl FnMut(&Event) -> Option<T>,
+    ) -> Result<Option<(u64, T)>, Problem> {
         let (store, id) = (&self.entry.store, &self.entry.session_id);
         let mut before = store.head(id).await.map_err(|error| problems::from_store(&error))?;
         while before > 0 {
             let page = store.read_backwards(id, before, PAGE).await;
             let page = page.map_err(|error| problems::from_store(&error))?;
-            if page.iter().any(&mut is_it) {
-                return Ok(true);
+            if let Some(found) = page.iter().find_map(|event| Some((event.seq, read(event)?))) {
+                return Ok(Some(found));
             }
             // An empty page would be a store that lost events; then nothing is left to find.
             before = if page.is_empty() { 0 } else { before.saturating_sub(page.len() as u64) };
         }
-        Ok(false)
+        Ok(None)
+    }
+}
+
+/// Returns the tool calls and the commands of the user that began after a position, or ever.
+pub(crate) async fn calls_after(
+    entry: &SessionEntry,
+    after: Option<u64>,
+) -> Result<HashSet<String>, Problem> {
+    let mut calls = HashSet::new();
+    let mut next = after.map_or(0, |seq| seq + 1);
+    loop {
+        let page = entry.store.read(&entry.session_id, next, PAGE).await;
+        let page = page.map_err(|error| problems::from_store(&error))?;
+        next += page.len() as u64;
+        calls.extend(page.iter().filter_map(|event| event.event.change_id()));
+        if page.len() < PAGE {
+            return Ok(calls);
+        }
     }
 }
 

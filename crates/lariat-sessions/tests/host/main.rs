@@ -16,3 +16,4 @@ mod local_hosts;
 mod on_runtime;
 mod reading;
 mod snapshots;
+mod work_outside_runs;

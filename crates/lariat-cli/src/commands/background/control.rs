@@ -1,8 +1,8 @@
 //! Commands for one session of the background host: start, stop, steer, queue, interrupt, answer.
 
 use lariat_api::{
-    Action, Answer, Ask, AskSubject, CreateSession, Delivery, PromptContent, SessionStatus, SessionView,
-    Sessions as _,
+    Action, Answer, Ask, AskKind, AskSubject, CreateSession, Delivery, PromptContent, SessionStatus,
+    SessionView, Sessions as _,
 };
 use lariat_core::display;
 use lariat_core::permission::PermissionDecision;
@@ -129,17 +129,22 @@ async fn answer(env: &ProcessEnv, args: &AnswerArgs) -> CommandResult {
     let connection = Connection::open(env).await?;
     let view = connection.find(&args.id).await?;
     let ask = choose(&view, args.ask.as_deref())?;
-    let answer = if args.deny {
-        Answer::Decline { reason: args.reason.clone() }
-    } else {
-        approval(ask, args.session)?
+    let answer = match &args.answer {
+        _ if args.deny => Answer::Decline { reason: args.reason.clone() },
+        Some(text) => text_answer(ask, text)?,
+        None => approval(ask, args.session)?,
     };
     let action = Action::Answer { ask_id: ask.id.clone(), digest: ask.digest.clone(), answer };
     let receipt = connection.send(&view.session_id, action).await?;
     if args.json {
         return print::json(&receipt);
     }
-    print::note(&format!("{}: {}", if args.deny { "denied" } else { "allowed" }, summary(ask)));
+    let done = match (args.deny, args.answer.is_some()) {
+        (true, _) => "denied",
+        (_, true) => "answered",
+        _ => "allowed",
+    };
+    print::note(&format!("{done}: {}", summary(ask)));
     Ok(Exit::Done)
 }
 
@@ -172,10 +177,19 @@ fn approval(ask: &Ask, for_session: bool) -> Result<Answer, Problem> {
         AskSubject::Plan { changes } => Answer::Plan { approved: changes.clone(), rejected: Vec::new() },
         AskSubject::Budget { request } => Answer::Budget { limits: request.proposed },
         _ => {
-            return Err(Problem::new(Exit::Usage, "this question needs more than yes or no")
-                .hint("answer it in `lariat attach`"));
+            return Err(Problem::new(Exit::Usage, format!("this question needs a text: {}", summary(ask)))
+                .hint("answer it with `--answer TEXT`, or decline with `--deny`"));
         }
     })
+}
+
+/// The answer to a question of the model.
+fn text_answer(ask: &Ask, text: &str) -> Result<Answer, Problem> {
+    if ask.subject.kind() != AskKind::Question {
+        return Err(Problem::new(Exit::Usage, format!("this question needs no text: {}", summary(ask)))
+            .hint("allow without options, or deny with `--deny`"));
+    }
+    Ok(Answer::Value { value: text.into() })
 }
 
 /// What an ask is about, in one line.

@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use lariat_api::{
-    Action, Answer, Ask, AskSubject, Delivery, ItemStream, Live, LiveItem, LogItem, LogRequest,
-    PromptContent, SessionStatus, SessionView, Sessions as _,
+    Action, Answer, AskSubject, Delivery, ItemStream, Live, LiveItem, LogItem, LogRequest, PromptContent,
+    SessionStatus, SessionView, Sessions as _,
 };
 use lariat_core::clock::Clock as _;
 use lariat_core::content::ToolCall;
 use lariat_core::display;
 use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::{RequestId, SessionId};
-use lariat_core::permission::PermissionDecision;
+use lariat_core::permission::{PermissionRequest, UserQuestion};
 use lariat_runtime::system::SystemClock;
 use lariat_terminal::approval;
 use lariat_terminal::finished_call::Verbosity;
@@ -29,6 +29,7 @@ use super::keys::Key;
 use super::output::{Stdout, write_stderr};
 use super::questions::{Outcome, PendingQuestion, Questions};
 use super::terminal::Terminal;
+use super::tool_questions::{AskedBy, ToolQuestion};
 use crate::args::background::AttachArgs;
 use crate::commands::CommandResult;
 use crate::commands::background::{Connection, from_protocol};
@@ -112,6 +113,14 @@ fn status(view: &SessionView) -> &'static str {
         SessionStatus::RequiresAction => "asks you",
         SessionStatus::Interrupted => "interrupted; send a message to continue it",
         _ => "idle; send a message to continue it",
+    }
+}
+
+/// The text of an answer to a question.
+fn text_of(answer: &Answer) -> Option<String> {
+    match answer {
+        Answer::Value { value } => value.as_str().map(str::to_owned),
+        _ => None,
     }
 }
 
@@ -254,6 +263,19 @@ impl Attached {
         for ask in view.asks {
             match ask.subject {
                 AskSubject::Approval { request } if self.interactive => self.put(&request),
+                AskSubject::Question { text, .. } if self.interactive => {
+                    if let Ok(request) = ask.id.as_str().parse() {
+                        let options = ask.choices.iter().filter_map(|choice| text_of(&choice.answer));
+                        self.put_question(request, UserQuestion::new(text, options.collect()));
+                    }
+                }
+                AskSubject::Question { text, .. } => self.note(
+                    Style::Strong,
+                    &format!(
+                        "{text}\nanswer with `lariat sessions approve {} --answer TEXT`",
+                        self.session_id
+                    ),
+                ),
                 AskSubject::Plan { .. } => self.note(
                     Style::Strong,
                     &format!("a plan waits; `lariat sessions approve {}` carries it out", self.session_id),
@@ -264,7 +286,17 @@ impl Attached {
         Ok(())
     }
 
-    fn put(&mut self, request: &Arc<lariat_core::permission::PermissionRequest>) {
+    fn put_question(&mut self, request: RequestId, question: UserQuestion) {
+        let asked_by = AskedBy::Session(request);
+        if self.questions.put(PendingQuestion::Tool(ToolQuestion { question, asked_by })) {
+            self.ask();
+        }
+    }
+
+    fn put(&mut self, request: &Arc<PermissionRequest>) {
+        if let Some(question) = &request.question {
+            return self.put_question(request.id, question.clone());
+        }
         let call = self.calls.iter().find(|call| call.id == request.tool_call_id);
         let arguments = call.map(|call| call.arguments.clone());
         let question = PendingQuestion::Call { request: Arc::clone(request), arguments, wants_reason: false };
@@ -300,10 +332,15 @@ impl Attached {
             Outcome::Write(words) => write_stderr(&words),
             Outcome::Decided(request, decision) => {
                 write_stderr(&format!("{}\n", approval::decision_text(&decision)));
-                if let Err(problem) = self.answer(request, decision).await {
-                    self.note(Style::Warning, &problem.cause);
-                }
-                self.ask();
+                self.answer(request, Answer::Approval { decision }).await;
+            }
+            Outcome::Answered(ToolQuestion { asked_by: AskedBy::Session(request), .. }, answer) => {
+                write_stderr("\n");
+                let answer = match answer.filter(|answer| !answer.is_empty()) {
+                    Some(text) => Answer::Value { value: text.into() },
+                    None => Answer::Decline { reason: None },
+                };
+                self.answer(request, answer).await;
             }
             Outcome::Typing(shown) => {
                 let text = self.printer.draft(self.questions.draft.text(), SystemClock.now());
@@ -327,13 +364,20 @@ impl Attached {
         Ok(())
     }
 
-    async fn answer(&self, request: RequestId, decision: PermissionDecision) -> Result<(), Problem> {
+    /// Answers a question, and shows the next one.
+    async fn answer(&mut self, request: RequestId, answer: Answer) {
+        if let Err(problem) = self.send_answer(request, answer).await {
+            self.note(Style::Warning, &problem.cause);
+        }
+        self.ask();
+    }
+
+    async fn send_answer(&self, request: RequestId, answer: Answer) -> Result<(), Problem> {
         let view = self.connection.remote.view(&self.session_id).await.map_err(from_protocol)?;
-        let is_it = |ask: &&Ask| matches!(&ask.subject, AskSubject::Approval { request: asked } if asked.id == request);
-        let Some(ask) = view.asks.iter().find(is_it) else {
+        let id = request.to_string();
+        let Some(ask) = view.asks.iter().find(|ask| ask.id.as_str() == id) else {
             return Err(Problem::new(Exit::Failed, "another client answered first"));
         };
-        let answer = Answer::Approval { decision };
         let action = Action::Answer { ask_id: ask.id.clone(), digest: ask.digest.clone(), answer };
         self.connection.send(&self.session_id, action).await.map(drop)
     }

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use super::draft::{Draft, Edit};
 use super::keys::Key;
-use super::tool_questions::ToolQuestion;
+use super::tool_questions::{AskedBy, ToolQuestion};
 
 /// Time that a question is shown without key presses before a key can answer it.
 const ANSWER_PAUSE: Duration = Duration::from_millis(200);
@@ -93,9 +93,13 @@ impl Questions {
         self.open.len() == 1
     }
 
-    /// Removes the question about a tool call. Returns true if it was on screen.
+    /// Removes the question of a request. Returns true if it was on screen.
     pub(super) fn withdraw(&mut self, id: RequestId) -> bool {
-        let is_it = |open: &PendingQuestion| matches!(open, PendingQuestion::Call { request, .. } if request.id == id);
+        let is_it = |open: &PendingQuestion| match open {
+            PendingQuestion::Call { request, .. } => request.id == id,
+            PendingQuestion::Tool(ToolQuestion { asked_by: AskedBy::Session(request), .. }) => *request == id,
+            _ => false,
+        };
         let was_shown = self.open.front().is_some_and(is_it);
         self.open.retain(|open| !is_it(open));
         was_shown

@@ -1,20 +1,30 @@
 //! Passes questions from tools to the user at the terminal.
 //!
-//! The run loop alone reads the terminal, so tools send it their questions over a bounded channel.
+//! A session of the background host asks by its journal instead; its answer goes to the host. The run loop alone reads the terminal, so tools send it their questions over a bounded channel.
 
 use std::sync::Arc;
 
 use lariat_core::BoxFuture;
+use lariat_core::id::RequestId;
+use lariat_core::permission::UserQuestion;
 use lariat_tools::{Question, UserPrompter};
 use tokio::sync::{mpsc, oneshot};
 
 /// Maximum number of queued questions. Tools that ask run one at a time, so there is rarely more than one.
 const MAX_QUEUED: usize = 8;
 
-/// A question and the channel for its answer.
+/// A question and where its answer goes.
 pub(super) struct ToolQuestion {
-    pub(super) question: Question,
-    pub(super) answer: oneshot::Sender<Option<String>>,
+    pub(super) question: UserQuestion,
+    pub(super) asked_by: AskedBy,
+}
+
+/// Who asks a question.
+pub(super) enum AskedBy {
+    /// A tool of this process.
+    Tool(oneshot::Sender<Option<String>>),
+    /// A session of the background host.
+    Session(RequestId),
 }
 
 struct TerminalAsker(mpsc::Sender<ToolQuestion>);
@@ -29,7 +39,9 @@ impl UserPrompter for TerminalAsker {
     fn ask(&self, question: Question) -> BoxFuture<'_, Option<String>> {
         Box::pin(async move {
             let (answer, answered) = oneshot::channel();
-            self.0.send(ToolQuestion { question, answer }).await.ok()?;
+            let (question, asked_by) =
+                (UserQuestion::new(question.text, question.options), AskedBy::Tool(answer));
+            self.0.send(ToolQuestion { question, asked_by }).await.ok()?;
             answered.await.ok().flatten()
         })
     }

@@ -20,6 +20,7 @@ use super::inputs::{InputEvent, Inputs, OptionalInputs, Stop};
 use super::keys::Key;
 use super::output::{RunOutput, report, write_stderr};
 use super::questions::{Outcome, PendingQuestion, Questions};
+use super::tool_questions::AskedBy;
 use super::{CommandResult, ending};
 use crate::exit::Exit;
 use crate::failure::FailureContext;
@@ -301,7 +302,9 @@ impl<'a> RunWatcher<'a> {
             Outcome::Answered(asked, answer) => {
                 write_stderr("\n");
                 // The tool may have stopped waiting.
-                let _ = asked.answer.send(answer);
+                if let AskedBy::Tool(reply) = asked.asked_by {
+                    let _ = reply.send(answer);
+                }
                 self.ask();
             }
             Outcome::Typing(shown) => {

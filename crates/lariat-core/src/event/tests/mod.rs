@@ -230,6 +230,23 @@ fn samples() -> Vec<AgentEvent> {
             tags: Some(vec!["tests".into()]),
         })),
         AgentEvent::Rewound { tip: Some(message_id(2)) },
+        AgentEvent::FileRestoreStarted(Box::new(FileRestore {
+            calls: vec!["c1".into()],
+            conversation: Some(RewindTarget { tip: Some(message_id(2)) }),
+        })),
+        AgentEvent::FileRestoreEnded(Box::new(FileRestoreResult {
+            restored: vec!["a.rs".into()],
+            kept: vec![("b.rs".into(), "changed_by_user".into())],
+            not_restorable: vec!["c.bin".into()],
+            undo: vec!["rewind-1".into()],
+            problem: Some("the undo store is in use".into()),
+        })),
+        AgentEvent::UserCommandStarted { command_id: "k1".into(), command: "cargo test".into() },
+        AgentEvent::UserCommandEnded(Box::new(UserCommandResult {
+            command_id: "k1".into(),
+            exit_code: Some(1),
+            problem: Some("interrupted".into()),
+        })),
         AgentEvent::Learned(Box::new(Learning {
             learning_id: "l1".into(),
             text: "run the generator first".into(),
@@ -359,6 +376,10 @@ fn has_a_sample(event: &AgentEvent) {
         | AgentEvent::SessionFormed { .. }
         | AgentEvent::SessionDescribed(_)
         | AgentEvent::Rewound { .. }
+        | AgentEvent::FileRestoreStarted(_)
+        | AgentEvent::FileRestoreEnded(_)
+        | AgentEvent::UserCommandStarted { .. }
+        | AgentEvent::UserCommandEnded(_)
         | AgentEvent::Learned(_)
         | AgentEvent::Unlearned { .. }
         | AgentEvent::GoalChanged(_)

@@ -155,3 +155,23 @@ fn approved_call_runs_with_the_rewritten_arguments_shown() {
     assert!(harness.logged("effect RunTool a {\"path\":\"shown\"}"));
     invariants::check(&harness);
 }
+
+#[test]
+fn answer_to_a_question_is_the_result_and_the_tool_does_not_run() {
+    let answered = PermissionDecision::Answered { text: "blue".into() };
+    let scenario =
+        || Scenario::new("do").reply(calls(&["a"])).asked("a", Some(answered.clone())).reply(text("ok"));
+    let harness = scenario().play();
+    assert_eq!(harness.result_of("a"), "blue");
+    assert!(!harness.logged("event ToolExecutionStart a") && !harness.logged("effect RunTool a"));
+    assert_eq!(harness.outcome(), &RunOutcome::Completed);
+    invariants::check(&harness);
+
+    // A crash right after the answer was recorded does not lose it.
+    let is_answer = |event: &AgentEvent| matches!(event, AgentEvent::PermissionDecided { .. });
+    let at = harness.journal.iter().position(|event| is_answer(&event.event)).unwrap();
+    let mut recovered = Harness::recovered(&harness.config, &harness.journal[..=at], harness.now);
+    recovered.drive();
+    assert_eq!(recovered.result_of("a"), "blue");
+    assert!(!recovered.logged("event ToolExecutionStart a"));
+}

@@ -1,0 +1,240 @@
+//! What undo recorded in a directory: which tool calls changed files, their diffs, and how to restore an earlier state.
+//!
+//! A directory has one undo store, and a further one for each session that worked in it while another process had the first.
+//! Invariant: nothing here creates a store, and a restore keeps every file that something else than the agent has changed since.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lariat_host::files::Workspace;
+use lariat_host::undo::{
+    ChangeAuthor, Preview, Reason, RecordedKind, RelativePath, Undo, UndoError, UndoLimits, WeakUndo,
+};
+use serde::Serialize;
+
+use crate::{ServiceError, UserDirectories};
+
+/// Start of the ids that undo gives to its own restores.
+const RESTORE: &str = "rewind-";
+/// Maximum size of a file whose content is compared, in bytes.
+const COMPARED: usize = 1 << 20;
+
+/// The undo stores that the sessions of this process have open. A store can be opened only once, so others must share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OpenUndoStores(Arc<Mutex<HashMap<PathBuf, WeakUndo>>>);
+
+impl OpenUndoStores {
+    /// Opens a store for a session.
+    pub(crate) fn open(&self, workspace: &Workspace, folder: &Path) -> Result<Undo, UndoError> {
+        let undo = Undo::open(workspace, folder, UndoLimits::default())?;
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|_, undo| undo.upgrade().is_some());
+        open.insert(folder.to_owned(), undo.downgrade());
+        Ok(undo)
+    }
+
+    fn find(&self, folder: &Path) -> Option<Undo> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(folder)?.upgrade()
+    }
+}
+
+/// The undo stores of a directory.
+#[derive(Clone, Debug)]
+pub struct UndoStores(Vec<Undo>);
+
+/// A tool call that changed files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ChangedCall {
+    /// The id of the tool call.
+    pub call: String,
+    /// The files, relative to the directory.
+    pub paths: Vec<String>,
+}
+
+/// What a restore would do to the files of one undo store.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct RestorePreview<'a> {
+    /// The store.
+    pub undo: &'a Undo,
+    /// What would change.
+    pub preview: Preview,
+    /// The tool calls that it undoes, oldest first.
+    pub undone: Vec<String>,
+    /// How many of them belong to other sessions.
+    pub others: usize,
+}
+
+/// The content of a file before and after tool calls. A side is `None` where the file did not exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChangedFile {
+    /// The path, relative to the directory.
+    pub path: String,
+    /// What it was.
+    pub before: Option<FileContent>,
+    /// What it became.
+    pub after: Option<FileContent>,
+}
+
+/// The content of a file, as far as undo has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FileContent {
+    /// Text.
+    Text(String),
+    /// A binary file, a link or a directory, or content that is not stored any more.
+    Other,
+}
+
+impl UndoStores {
+    /// Opens the undo stores of a directory. Creates none.
+    ///
+    /// # Errors
+    /// If the directory cannot be opened, or another process uses a store.
+    pub fn open(folders: &UserDirectories, directory: &Path) -> Result<Self, ServiceError> {
+        Self::open_shared(folders, directory, &OpenUndoStores::default())
+    }
+
+    /// Like [`UndoStores::open`], with the stores that this process has open.
+    pub(crate) fn open_shared(
+        folders: &UserDirectories,
+        directory: &Path,
+        open: &OpenUndoStores,
+    ) -> Result<Self, ServiceError> {
+        let workspace = Workspace::open(directory).map_err(|error| {
+            ServiceError::directory(directory.to_owned(), std::io::Error::other(error.to_string()))
+        })?;
+        let main = folders.undo(workspace.path());
+        let (Some(folder), Some(name)) = (main.parent(), main.file_name().and_then(|name| name.to_str()))
+        else {
+            return Ok(Self(Vec::new()));
+        };
+        let own = format!("{name}.");
+        let mut names = names(folder);
+        names.retain(|other| other == name || other.starts_with(&own));
+        names.sort();
+        let stores = names.iter().map(|name| {
+            let folder = folder.join(name);
+            open.find(&folder).map_or_else(|| Undo::open(&workspace, folder, UndoLimits::default()), Ok)
+        });
+        Ok(Self(stores.collect::<Result<_, UndoError>>()?))
+    }
+
+    /// The stores, the shared one of the directory first.
+    pub fn stores(&self) -> &[Undo] {
+        &self.0
+    }
+
+    /// Previews undoing the first of these tool calls and everything after it, for each store that has one of them.
+    ///
+    /// # Errors
+    /// If a store cannot be read, or the directory cannot be scanned.
+    pub fn previews(&self, calls: &HashSet<String>) -> Result<Vec<RestorePreview<'_>>, UndoError> {
+        let mut previews = Vec::new();
+        for undo in &self.0 {
+            let undone: Vec<String> = call_ids(undo).skip_while(|call| !calls.contains(call)).collect();
+            let Some(first) = undone.first() else { continue };
+            let preview = undo.preview(first)?;
+            let is_other = |call: &&String| !calls.contains(*call) && !call.starts_with(RESTORE);
+            let others = undone.iter().filter(is_other).count();
+            previews.push(RestorePreview { undo, preview, undone, others });
+        }
+        Ok(previews)
+    }
+
+    /// Returns whether a tool call that a store records is running in this process.
+    pub(crate) fn has_running_call(&self) -> bool {
+        self.0.iter().any(Undo::has_running_call)
+    }
+
+    /// Returns what these tool calls changed, as one change for each file, by path. A restore counts too, so that a change that
+    /// was undone does not appear.
+    pub fn changed_files(&self, calls: &HashSet<String>) -> Vec<ChangedFile> {
+        self.0.iter().flat_map(|undo| changed_files(undo, calls)).collect()
+    }
+}
+
+/// The tool calls that changed files, oldest first.
+pub fn changed_calls(undo: &Undo) -> Vec<ChangedCall> {
+    call_ids(undo)
+        .map(|call| {
+            let changes = undo.changes(&call).unwrap_or_default();
+            ChangedCall { paths: changes.iter().map(|change| path_text(&change.path)).collect(), call }
+        })
+        .collect()
+}
+
+fn call_ids(undo: &Undo) -> impl Iterator<Item = String> {
+    let made = undo.list().into_iter().filter(|summary| summary.paths > 0);
+    made.filter_map(|summary| match summary.by {
+        ChangeAuthor::Call(call) => Some(call),
+        _ => None,
+    })
+}
+
+type RecordedState = Option<(RecordedKind, u32)>;
+
+fn changed_files(undo: &Undo, calls: &HashSet<String>) -> Vec<ChangedFile> {
+    let mut files: BTreeMap<String, (RecordedState, RecordedState)> = BTreeMap::new();
+    for call in call_ids(undo) {
+        let (is_own, is_restore) = (calls.contains(&call), call.starts_with(RESTORE));
+        if !is_own && !is_restore {
+            continue;
+        }
+        for change in undo.changes(&call).unwrap_or_default() {
+            let path = path_text(&change.path);
+            match files.get_mut(&path) {
+                Some((_, after)) => *after = change.after,
+                None if is_own => drop(files.insert(path, (change.before, change.after))),
+                None => {}
+            }
+        }
+    }
+    let is_folder =
+        |state: &RecordedState| matches!(state, Some((kind, _)) if matches!(kind, RecordedKind::Folder));
+    let changed = files.into_iter().filter(|(_, (before, after))| before != after);
+    let changed = changed.filter(|(_, (before, after))| !is_folder(before) && !is_folder(after));
+    changed
+        .map(|(path, (before, after))| ChangedFile {
+            before: before.map(|(kind, _)| content(undo, &kind)),
+            after: after.map(|(kind, _)| content(undo, &kind)),
+            path,
+        })
+        .collect()
+}
+
+fn content(undo: &Undo, kind: &RecordedKind) -> FileContent {
+    let RecordedKind::File(Some(hash)) = kind else { return FileContent::Other };
+    let bytes = undo.content(hash).filter(|bytes| bytes.len() <= COMPARED && !bytes.contains(&0));
+    bytes.and_then(|bytes| String::from_utf8(bytes).ok()).map_or(FileContent::Other, FileContent::Text)
+}
+
+/// A path that undo recorded, as text.
+pub fn path_text(path: &RelativePath) -> String {
+    path.as_path().display().to_string()
+}
+
+/// Why a file was not restored, for the user.
+pub const fn reason_text(reason: Reason) -> &'static str {
+    match reason {
+        Reason::ChangedByUser => "changed since by something other than the agent",
+        Reason::NotKept => "the current content could not be saved first",
+        Reason::Obstructed => "another file is in the way",
+        Reason::ChangedSincePreview => "it changed after the preview",
+        Reason::ChangedMeanwhile => "it changed during the undo",
+        Reason::Refused => "the system refused access",
+        _ => "it was kept",
+    }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
+}
+
+#[cfg(test)]
+#[path = "file_history_tests.rs"]
+mod tests;
