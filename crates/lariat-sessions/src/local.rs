@@ -10,7 +10,7 @@ use lariat_api::{
 };
 use lariat_core::BoxFuture;
 use lariat_core::archive::{Cursor as ListCursor, ListQuery, SessionArchive};
-use lariat_core::event::{AgentEvent, Description, RunOutcome};
+use lariat_core::event::{AgentEvent, Description, Event, RunOutcome};
 use lariat_core::id::SessionId;
 use lariat_core::session::FileState;
 use lariat_core::store::{BlobHash, SessionStore};
@@ -232,26 +232,38 @@ impl Local {
         let (id, events) = (&archived.session_id, archived.events);
         let newest = self.shared.store.read_backwards(id, events, NEWEST).await;
         let newest = newest.map_err(|error| problems::from_store(&error))?;
-        let (mut status, mut outcome) = (SessionStatus::Idle, None::<RunOutcome>);
-        for event in &newest {
-            match &event.event {
-                AgentEvent::AgentEnd { outcome: ended, .. } => {
-                    outcome = Some(ended.clone());
-                    break;
-                }
-                AgentEvent::CommandAccepted(command) if command.action == "close" => {
-                    status = SessionStatus::Closed;
-                }
-                _ if event.loop_id.is_some() && status == SessionStatus::Idle => {
-                    status = SessionStatus::Interrupted;
-                }
-                _ => {}
-            }
-        }
+        let (status, outcome) = newest_status(&newest);
         let mut summary = SessionSummary::new(archived, status);
         summary.outcome = outcome;
         Ok(summary)
     }
+}
+
+/// Returns what the newest events say about a session that this host does not run, newest event first.
+fn newest_status(newest: &[Event]) -> (SessionStatus, Option<RunOutcome>) {
+    let (mut status, mut has_command, mut has_end) = (SessionStatus::Idle, false, false);
+    for event in newest {
+        let is_idle = status == SessionStatus::Idle;
+        match &event.event {
+            AgentEvent::AgentEnd { outcome, .. } => return (status, Some(outcome.clone())),
+            // Only the newest command tells: a later one opens the session again.
+            AgentEvent::CommandAccepted(command) => {
+                if is_idle && !has_command && command.action == "close" {
+                    status = SessionStatus::Closed;
+                }
+                has_command = true;
+            }
+            AgentEvent::FileRestoreEnded(_) | AgentEvent::UserCommandEnded(_) => has_end = true,
+            AgentEvent::FileRestoreStarted(_) | AgentEvent::UserCommandStarted { .. }
+                if is_idle && !has_end =>
+            {
+                status = SessionStatus::Interrupted;
+            }
+            _ if event.loop_id.is_some() && is_idle => status = SessionStatus::Interrupted,
+            _ => {}
+        }
+    }
+    (status, None)
 }
 
 /// The name of the page after a session.

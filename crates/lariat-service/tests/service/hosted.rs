@@ -121,7 +121,7 @@ async fn restore_returns_files_and_conversation_and_can_be_repeated_safely() {
     assert_eq!(diff.len(), 1, "what was undone is not a change any more: {diff:?}");
     hosted.run("p3", "third").await;
     let body = server.requests().last().unwrap().body.to_string();
-    assert!(body.contains("first") && !body.contains("second"), "{body}");
+    assert!(body.contains(r#""first""#) && !body.contains(r#""second""#), "{body}");
 }
 
 #[tokio::test]

@@ -305,6 +305,9 @@ async fn restore_that_cannot_begin_leaves_nothing_in_the_journal() {
 async fn restore_that_a_kill_interrupts_is_finished_by_the_next_host() {
     let machine = Machine::new(0);
     let mut fixture = with_checkpoint(&machine).await;
+    // A session that a client closed and another command opened again is found, too.
+    fixture.send("c", Action::Close).await.unwrap();
+    fixture.until("closed session", |view| view.status == SessionStatus::Closed).await;
     fixture.send_later("r", restore(CheckpointParts::Both));
     fixture.until("restore", |view| view.status == SessionStatus::Running).await;
     fixture.kill().await;
