@@ -131,9 +131,3 @@ pub(crate) fn replace(path: &Path, text: &str, shared: bool) -> Result<(), Probl
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if shared { overwrite(&target, text.as_bytes()) } else { write_private(&target, text) }
 }
-
-/// Lists the names in a directory; empty if it cannot be read.
-pub(crate) fn names(folder: &Path) -> Vec<std::ffi::OsString> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten();
-    entries.filter_map(|entry| Some(entry.ok()?.file_name())).collect()
-}

@@ -309,7 +309,7 @@ async fn restore_that_a_kill_interrupts_is_finished_by_the_next_host() {
     fixture.send("c", Action::Close).await.unwrap();
     fixture.until("closed session", |view| view.status == SessionStatus::Closed).await;
     fixture.send_later("r", restore(CheckpointParts::Both));
-    fixture.until("restore", |view| view.status == SessionStatus::Running).await;
+    fixture.until("restore", |_| !machine.restored.lock().unwrap().is_empty()).await;
     fixture.kill().await;
     let view = fixture.host.view(&fixture.session_id).await.unwrap();
     assert_eq!(view.status, SessionStatus::Interrupted);
@@ -329,7 +329,7 @@ async fn restore_that_cannot_be_finished_is_reported_and_keeps_the_conversation(
     let machine = Machine::new(0);
     let mut fixture = with_checkpoint(&machine).await;
     fixture.send_later("r", restore(CheckpointParts::Both));
-    fixture.until("restore", |view| view.status == SessionStatus::Running).await;
+    fixture.until("restore", |_| !machine.restored.lock().unwrap().is_empty()).await;
     fixture.kill().await;
     *machine.problem.lock().unwrap() = Some(Problem::new(ProblemCode::WrongStatus, "others changed files"));
     machine.permits.add_permits(9);

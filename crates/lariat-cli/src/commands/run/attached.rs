@@ -264,7 +264,8 @@ impl Attached {
             match ask.subject {
                 AskSubject::Approval { request } if self.interactive => self.put(&request),
                 AskSubject::Question { text, .. } if self.interactive => {
-                    if let Ok(request) = ask.id.as_str().parse() {
+                    // The id of the ask is the id of the approval request.
+                    if let Ok(request) = uuid::Uuid::parse_str(ask.id.as_str()).map(RequestId::new) {
                         let options = ask.choices.iter().filter_map(|choice| text_of(&choice.answer));
                         self.put_question(request, UserQuestion::new(text, options.collect()));
                     }

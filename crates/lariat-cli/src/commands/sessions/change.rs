@@ -10,11 +10,12 @@ use lariat_core::session::SessionFold;
 use lariat_core::store::StoreError;
 use lariat_runtime::new_session_id;
 use lariat_service::LocalService;
+use lariat_service::file_history::{ChangedCall, changed_calls};
 use serde::Serialize;
 
 use super::super::CommandResult;
 use super::super::selected_session::{interrupted, message_position};
-use super::super::undo::{Call, call, stores};
+use super::super::undo::stores;
 use super::super::{confirm, print};
 use super::transcript;
 use crate::args::sessions::{DeleteArgs, EditArgs, ForkArgs, RewindArgs};
@@ -45,7 +46,7 @@ struct RewindReport {
     tip: Option<MessageId>,
     left: Vec<MessageId>,
     /// File changes of the dropped tool calls that `lariat undo` can undo; `None` if unknown.
-    undo: Option<Vec<Call>>,
+    undo: Option<Vec<ChangedCall>>,
 }
 
 pub(super) async fn edit(service: &LocalService, args: &EditArgs) -> CommandResult {
@@ -175,7 +176,7 @@ fn kept_count(
 }
 
 /// The file changes of the dropped tool calls that `lariat undo` can undo; `None` if unknown.
-fn changes(env: &ProcessEnv, session: &SessionSummary, leave: &[SharedMessage]) -> Option<Vec<Call>> {
+fn changes(env: &ProcessEnv, session: &SessionSummary, leave: &[SharedMessage]) -> Option<Vec<ChangedCall>> {
     let calls: Vec<&str> = leave
         .iter()
         .filter_map(|message| message.as_assistant())
@@ -183,17 +184,18 @@ fn changes(env: &ProcessEnv, session: &SessionSummary, leave: &[SharedMessage]) 
         .collect();
     let Some(directory) = session.cwd.as_ref().filter(|_| !calls.is_empty()) else { return Some(Vec::new()) };
     let stores = stores(env, directory.as_ref()).ok()?;
-    let made = stores.iter().flat_map(|undo| calls.iter().map(|id| call(undo, id)));
-    Some(made.filter(|call| !call.paths.is_empty()).collect())
+    let made = stores.stores().iter().flat_map(|undo| changed_calls(undo));
+    Some(made.filter(|call| calls.contains(&call.call.as_str())).collect())
 }
 
-fn undo_note(undo: Option<&[Call]>) -> String {
+fn undo_note(undo: Option<&[ChangedCall]>) -> String {
     match undo {
         None => "\ncannot tell which file changes could be undone: another process uses the checkpoints"
             .to_owned(),
         Some([]) => String::new(),
         Some(calls) => {
-            let line = |call: &Call| format!("\n  `lariat undo {}`: {}", call.call, call.paths.join(", "));
+            let line =
+                |call: &ChangedCall| format!("\n  `lariat undo {}`: {}", call.call, call.paths.join(", "));
             let lines: String = calls.iter().map(line).collect();
             format!("\nfiles stay unchanged; you can undo these file changes separately:{lines}")
         }
