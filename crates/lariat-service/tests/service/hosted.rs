@@ -124,14 +124,11 @@ async fn restore_returns_files_and_conversation_and_can_be_repeated_safely() {
     assert!(body.contains(r#""first""#) && !body.contains(r#""second""#), "{body}");
 }
 
-#[tokio::test]
-async fn restore_that_a_killed_host_began_is_finished_by_the_next() {
-    let (fixture, server) = (Fixture::new("hosted-killed"), writing_server().await);
-    let hosted = with_checkpoint(&fixture, &server).await;
+/// Leaves a session as a host does that is killed before a restore changed its first file.
+async fn leave_restore_open(fixture: &Fixture, hosted: Hosted<'_>, call: &str) {
     hosted.send("close", Action::Close).await.unwrap();
     hosted.until(&SessionStatus::Closed).await;
     drop(hosted);
-    // What a host writes before the first file changes; then it was killed.
     let service = fixture.service().await;
     let (archive, id) = (service.archive(), SessionId::from("s"));
     let mut epoch = archive.claim(&id).await;
@@ -143,7 +140,7 @@ async fn restore_that_a_killed_host_began_is_finished_by_the_next() {
     let record = CommandRecord::new("r", "test", "user:ada", "restore", "digest");
     let events = [
         AgentEvent::CommandAccepted(Box::new(record)),
-        AgentEvent::FileRestoreStarted(Box::new(FileRestore::new(vec!["c2".to_owned()], None))),
+        AgentEvent::FileRestoreStarted(Box::new(FileRestore::new(vec![call.to_owned()], None))),
     ];
     let (timestamp, mut minter) = (Timestamp::from_millis(1), Minter::default());
     minter.stamp(Stamp { now: timestamp, entropy: 7 });
@@ -155,14 +152,36 @@ async fn restore_that_a_killed_host_began_is_finished_by_the_next() {
     archive.append(Append::new(&id, epoch, head, &events)).await.unwrap();
     archive.release(&id, epoch).await.unwrap();
     drop((archive, service));
+}
 
+#[tokio::test]
+async fn restore_that_a_killed_host_began_is_finished_by_the_next() {
+    let (fixture, server) = (Fixture::new("hosted-killed"), writing_server().await);
+    leave_restore_open(&fixture, with_checkpoint(&fixture, &server).await, "c2").await;
     let hosted = Hosted::new(&fixture, &server, "bypass").await;
+    let id = hosted.session_id.clone();
     let view = hosted.host.view(&id).await.unwrap();
     assert_eq!(view.status, SessionStatus::Interrupted);
     let recovered = hosted.host.recover_interrupted(Timestamp::from_millis(0)).await.unwrap();
     assert_eq!(recovered, [id]);
     assert_eq!((hosted.file("a.txt").as_deref(), hosted.file("b.txt")), (Some("one\n"), None));
     hosted.until(&SessionStatus::Idle).await;
+}
+
+#[tokio::test]
+async fn interrupted_restore_does_not_undo_what_the_agent_changed_since() {
+    let (fixture, server) = (Fixture::new("hosted-since"), writing_server().await);
+    // The restore began when `c1` was the newest call; `c2` came later.
+    leave_restore_open(&fixture, with_checkpoint(&fixture, &server).await, "c1").await;
+    let hosted = Hosted::new(&fixture, &server, "bypass").await;
+    hosted.host.recover_interrupted(Timestamp::from_millis(0)).await.unwrap();
+    assert_eq!(
+        (hosted.file("a.txt").as_deref(), hosted.file("b.txt").as_deref()),
+        (Some("two\n"), Some("new\n"))
+    );
+    let events = hosted.service.events(&hosted.session_id).await.unwrap();
+    let AgentEvent::FileRestoreEnded(ended) = &events.last().unwrap().event else { panic!("{events:#?}") };
+    assert!(ended.problem.as_deref().unwrap().contains("changed files here since"), "{ended:?}");
 }
 
 #[tokio::test]
