@@ -157,22 +157,21 @@ impl RewindTarget {
 
 /// What a restore of files did. Paths are relative to the working directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
 #[non_exhaustive]
 pub struct FileRestoreResult {
     /// The files that are now as they were.
     pub restored: Vec<String>,
     /// The files that stayed as they are, each with the reason.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<(String, String)>,
     /// The files whose earlier content is not stored.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_restorable: Vec<String>,
     /// The ids that undo this restore, one for each undo store that it changed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undo: Vec<String>,
     /// Why the restore ended early; the conversation stays as it is then.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
@@ -185,16 +184,15 @@ impl FileRestoreResult {
 
 /// How a command of the user ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
 #[non_exhaustive]
 pub struct UserCommandResult {
     /// The id of the client's command that asked for it.
     pub command_id: String,
     /// The exit code; `None` if the command did not end by itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
     /// Why the command did not run to its end.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 

@@ -456,6 +456,12 @@ fn known_kind_with_a_missing_field_is_an_error() {
         "started",
         "previous",
         "completed",
+        "conversation",
+        "kept",
+        "not_restorable",
+        "undo",
+        "problem",
+        "exit_code",
         // Journals of earlier versions know one kind of limit and one kind of repetition.
         "scope",
         "level",
