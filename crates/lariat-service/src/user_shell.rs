@@ -1,7 +1,7 @@
 //! Runs the user's own commands in the directory of a hosted session.
 //!
-//! They run as the model's commands do: in the same sandbox, with the same limits and the same record for undo. Nobody
-//! approves them, because the user wrote them; deny rules of the organisation apply.
+//! They run as the model's commands do: in the same sandbox, with the same limits and the same record for undo. They need
+//! no approval, because the user wrote them; deny rules of the organisation apply.
 
 use std::sync::Arc;
 

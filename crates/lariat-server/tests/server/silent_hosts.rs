@@ -46,8 +46,8 @@ async fn request_to_a_stopped_host_ends_with_a_problem() {
     host.abort();
 }
 
-/// Forwards the first connection up to a number of bytes, and then holds it.
-fn holds(number: usize, bytes: u64) -> u64 {
+/// Stops forwarding the first connection after a number of bytes, and leaves it open.
+fn first_only(number: usize, bytes: u64) -> u64 {
     if number == 0 { bytes } else { u64::MAX }
 }
 
@@ -55,7 +55,7 @@ fn holds(number: usize, bytes: u64) -> u64 {
 async fn stream_of_a_host_that_falls_silent_continues_on_another_connection() {
     let fixture = Fixture::new(Memory::with_events("s", 3)).await;
     let path = fixture.place.path().join("proxy.sock");
-    let _proxy = Proxy::start_holding(&path, fixture.place.socket(), holds, 400);
+    let _proxy = Proxy::start_holding(&path, fixture.place.socket(), first_only, 400);
     let mut request = LogRequest::default();
     request.follow = true;
     let log = patient(remote(&path), 50).log(&SessionId::new("s"), request).await.unwrap();
