@@ -12,9 +12,9 @@ use crate::workspace::Workspace;
 
 const AGENTS: &[&str] = &["lariat", "claude", "codex", "opencode", "pi"];
 /// Seconds without events, and seconds of a request.
-const SECONDS: &str = "60";
-/// Starts of which the median counts.
-const STARTS: &str = "7";
+const SECONDS: &str = "30";
+/// Starts; the median is shown.
+const STARTS: &str = "5";
 
 pub(crate) fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     if matches!(words, [word] if word == "--short") {

@@ -21,6 +21,8 @@ use crate::terminal::Terminal;
 
 const READY: &str = "Type a message";
 const FOCUS: &str = "\x19";
+/// Clears the draft: to its end, and cut to its start.
+const CLEAR: &str = "\x05\x15";
 const FULL_SCREEN: &str = "\x1bz";
 /// How long a question that appeared accepts no answer, and a little more.
 const ASK_IS_NEW: Duration = Duration::from_millis(320);
@@ -158,15 +160,19 @@ async fn resizes_and_keys_lose_and_repeat_no_line() {
     for step in 0..resizes {
         pty.resize(20 + random.below(120) as u16, 6 + random.below(50) as u16);
         if step % 3 == 0 {
-            // Now and then a storm: more keys than the program draws frames for.
-            for _ in 0..if step % 30 == 0 { 200 } else { 1 } {
+            // Now and then a storm: more keys than the program draws frames for. Then the draft is cleared.
+            let keys = if step % 30 == 0 { 200 } else { 1 };
+            for _ in 0..keys {
                 pty.type_text(["x", "\x7f", "\x1b[D", "é", "\x17"][random.below(5) as usize]);
+            }
+            if keys > 1 {
+                pty.type_text(CLEAR);
             }
         }
         std::thread::sleep(Duration::from_millis(random.below(8)));
     }
     pty.resize(100, 30);
-    pty.type_text("\x15");
+    pty.type_text(CLEAR);
     pty.shows(&format!("row {:05}", lines - 1));
     pty.settle();
     let all = pty.all_rows().join("\n");
