@@ -121,6 +121,8 @@ async fn typed_text_answers_no_question() {
     }))
     .await;
     fixture.run(&["config", "set", "mode", "default"]).expect(0);
+    // Each question is a turn of one run.
+    fixture.run(&["config", "set", "limits.turns", "100000"]).expect(0);
     let mut pty = Pty::start(&fixture, &["go"], 100, 30);
     let keys = ["y", "s", "a", "n", "e", "Y", " ", "1", "\x1b[A", "\x1b[B", "\t"];
     for ask in 0..asks {
