@@ -1,7 +1,7 @@
 """terminal.py OUT.json SECONDS STARTS PEER…: measures the terminal UI of each agent on a pseudo terminal. Called by terminal.sh.
 
 Each agent starts with the environment of its script in run/, but with a terminal. Measured are the time to the first
-character on the screen and to the first typed character on the screen (medians of STARTS), the memory of the process tree
+character on the screen and to the first typed character on the screen (medians of STARTS), the memory of its processes
 (proportional set size), and for SECONDS each: the bytes written and the processor time after a reply, while nothing happens,
 and during a request that the model does not answer.
 """
@@ -13,7 +13,7 @@ HOLD = pathlib.Path(os.environ["HOLD"])
 WORK = HOME / "work"
 ROWS, COLUMNS = 40, 120
 TYPED = "ŋ"
-PATIENCE = 30
+PATIENCE = 90
 
 # The flags of each agent's terminal UI, and variables that its script sets only for a run.
 AGENTS = {
@@ -46,6 +46,8 @@ class Terminal:
 
     def __init__(self, words):
         self.output, self.answered = b"", 0
+        # Agents may leave processes behind, such as Codex its server. All have the home that was given to the first.
+        self.home = next(word for word in words if word.startswith("HOME=")).encode()
         self.started = time.perf_counter()
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
@@ -106,26 +108,27 @@ class Terminal:
         self.write("\r")
 
     def measure(self, seconds):
-        bytes_before, used = len(self.output), processor_time(self.pid)
+        bytes_before, used = len(self.output), processor_time(self.home)
         self.watch(seconds)
-        used = processor_time(self.pid) - used
+        used = processor_time(self.home) - used
         return {"bytes": len(self.output) - bytes_before, "cpu": used / seconds * 100}
 
     def close(self):
+        """Ends every process of the agent."""
         for stop in (signal.SIGTERM, signal.SIGKILL):
-            for process in tree(self.pid):
+            for process in processes(self.home):
                 try:
                     os.kill(process, stop)
                 except ProcessLookupError:
                     pass
-            for _ in range(20):
-                if os.waitpid(self.pid, os.WNOHANG)[0]:
-                    os.close(self.fd)
-                    return
+            end = time.perf_counter() + 2
+            while processes(self.home) and time.perf_counter() < end:
                 try:
                     self.read(0.05)
                 except Missing:
                     time.sleep(0.05)
+        os.waitpid(self.pid, 0)
+        os.close(self.fd)
 
 
 def fields(process):
@@ -133,25 +136,23 @@ def fields(process):
     return stat[stat.rindex(")") + 2 :].split()
 
 
-def tree(root):
-    children = {}
+def processes(home):
+    """The processes that an agent started, by the home directory in their environment."""
+    found = []
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             try:
-                children.setdefault(int(fields(entry)[1]), []).append(int(entry))
-            except (OSError, ValueError):
+                if home in pathlib.Path(f"/proc/{entry}/environ").read_bytes().split(b"\0"):
+                    found.append(int(entry))
+            except OSError:
                 pass
-    found, todo = [], [root]
-    while todo:
-        found.append(todo.pop())
-        todo += children.get(found[-1], [])
     return found
 
 
-def processor_time(root):
-    """Seconds of the tree, with children that have ended."""
+def processor_time(home):
+    """Seconds of the agent's processes, with children that have ended."""
     ticks = 0
-    for process in tree(root):
+    for process in processes(home):
         try:
             ticks += sum(map(int, fields(process)[11:15]))
         except OSError:
@@ -159,10 +160,10 @@ def processor_time(root):
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def memory(root):
-    """The proportional set size of the tree in MB."""
+def memory(home):
+    """The proportional set size of the agent's processes in MB."""
     total = 0
-    for process in tree(root):
+    for process in processes(home):
         try:
             text = pathlib.Path(f"/proc/{process}/smaps_rollup").read_text()
             total += int(re.search(r"^Pss:\s+(\d+)", text, re.M)[1])
@@ -236,7 +237,7 @@ def measure(agent, seconds, starts):
         terminal.watch(3)
         terminal.write("\x7f" * terminal.output.count(TYPED.encode()))
         terminal.watch(1)
-        result["memory"] = memory(terminal.pid)
+        result["memory"] = memory(terminal.home)
         terminal.say("Say hi. TOOLS=0")
         # Some agents move the cursor instead of writing a blank.
         terminal.until(lambda: re.search(rb"DONE\s*0", terminal.text()), "no reply is shown")
