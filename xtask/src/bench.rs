@@ -8,15 +8,18 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 use crate::command_line::CommandLine;
-use crate::peers;
 use crate::workspace::Workspace;
+use crate::{peers, terminal_bench};
 
-const NAMES: &[&str] = &[DECODERS, "gate", "machine", "model", PEERS, "runs", "store", "tools", "turn"];
+const NAMES: &[&str] =
+    &[DECODERS, "gate", "machine", "model", PEERS, "runs", "store", TERMINAL, "tools", "turn"];
 
 /// Decodes the stream of `model` with third-party crates.
 const DECODERS: &str = "decoders";
 /// Compares the program `lariat` with other agents.
 const PEERS: &str = "peers";
+/// Compares the terminal UI of `lariat` with those of other agents.
+const TERMINAL: &str = "terminal";
 
 /// Benches that need the HTTP stack.
 const HTTP: &[&str] = &["model", "turn"];
@@ -50,6 +53,9 @@ impl Bench {
     pub(crate) fn pass_through(&self, workspace: &Workspace) -> Result<ExitCode> {
         if self.name == PEERS {
             return peers::run(workspace, &self.arguments).map(|()| ExitCode::SUCCESS);
+        }
+        if self.name == TERMINAL {
+            return terminal_bench::run(workspace, &self.arguments).map(|()| ExitCode::SUCCESS);
         }
         if let Some(preparation) = self.preparation() {
             preparation.run(workspace)?;
@@ -118,7 +124,7 @@ mod tests {
             let error = parse(words).unwrap_err().to_string();
             assert!(
                 error.contains(
-                    "`decoders`, `gate`, `machine`, `model`, `peers`, `runs`, `store`, `tools`, `turn`"
+                    "`decoders`, `gate`, `machine`, `model`, `peers`, `runs`, `store`, `terminal`, `tools`, `turn`"
                 ),
                 "{error}"
             );

@@ -30,6 +30,7 @@ mod mistakes;
 mod nightly;
 mod node;
 mod peers;
+mod pictures;
 mod proof;
 mod python;
 mod rust_tokens;
@@ -40,6 +41,7 @@ mod sessions;
 mod simulate;
 mod steps;
 mod terminal;
+mod terminal_bench;
 mod wire;
 mod words;
 mod workspace;
@@ -121,14 +123,13 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::HostileRepos(arguments) => {
             return proof::separate_binary("repos", &arguments).pass_through(&workspace);
         }
+        Command::Pictures(arguments) => pictures::run(&workspace, &arguments)?,
         Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,
         Command::Sdk => sdk::run(&workspace)?,
         Command::KillCli(arguments) => {
             return kill_cli::command_line(kill_cli::PROGRAM, &arguments)?.pass_through(&workspace);
         }
-        Command::Terminal(arguments) => {
-            return terminal::command_line(&arguments)?.pass_through(&workspace);
-        }
+        Command::Terminal(proof) => proof.run(&workspace)?,
         Command::KillHost(arguments) => {
             return kill_cli::command_line(kill_cli::HOST, &arguments)?.pass_through(&workspace);
         }

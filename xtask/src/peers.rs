@@ -17,8 +17,6 @@ use crate::workspace::Workspace;
 const OURS: &str = "benches/peers";
 const KIT: &str = "../shared/peers";
 const DOCUMENT: &str = "docs/benchmarks.md";
-const BEGIN: &str = "<!-- peers:begin -->";
-const END: &str = "<!-- peers:end -->";
 /// Agents to measure by default.
 const PEERS: &[&str] = &["lariat", "lariat-sandbox", "codex", "goose", "claude", "pi", "opencode", "gemini"];
 /// Number of tool calls of the run that checks whether turns stay fast.
@@ -61,16 +59,16 @@ const GOALS: &[Goal] = &[
 
 /// Parsed arguments.
 #[derive(Debug, Default, PartialEq)]
-struct Options {
+pub(crate) struct Options {
     kit: Option<String>,
     /// An existing program; if not given, the release program is built.
     program: Option<String>,
-    peers: Vec<String>,
-    write: bool,
+    pub(crate) peers: Vec<String>,
+    pub(crate) write: bool,
     skip_install: bool,
 }
 
-fn parse(words: &[String]) -> Result<Options> {
+pub(crate) fn parse(words: &[String]) -> Result<Options> {
     let mut options = Options::default();
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -81,30 +79,45 @@ fn parse(words: &[String]) -> Result<Options> {
             }
             "--write" => options.write = true,
             "--skip-install" => options.skip_install = true,
-            flag if flag.starts_with('-') => bail!("unknown option `{flag}` for `bench peers`"),
+            flag if flag.starts_with('-') => bail!("unknown option `{flag}` of a bench with peers"),
             peer => options.peers.push(peer.to_owned()),
         }
     }
     Ok(options)
 }
 
+/// The agents, installed, and the program to measure beside them.
+pub(crate) struct Bench {
+    /// The kit with our own scripts.
+    pub(crate) place: PathBuf,
+    pub(crate) program: String,
+}
+
+impl Bench {
+    /// Builds the program and installs the agents.
+    pub(crate) fn prepare(workspace: &Workspace, options: &Options) -> Result<Self> {
+        let kit = workspace.root().join(options.kit.as_deref().unwrap_or(KIT));
+        if !kit.join("bench.sh").exists() {
+            bail!("no bench kit found at {}; pass its directory with `--kit DIR`", kit.display());
+        }
+        let program = match &options.program {
+            Some(program) => workspace.absolute(program),
+            None => crate::dist::program(workspace, workspace.root())?,
+        };
+        if !options.skip_install {
+            bash(&kit.join("install.sh"), "").run(workspace)?;
+        }
+        let place = PathBuf::from(workspace.absolute(&format!("{}/peers", workspace.target())));
+        join(&kit, &workspace.root().join(OURS), &place)?;
+        Ok(Self { place, program })
+    }
+}
+
 /// Builds, installs, measures and prints.
 pub(crate) fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let options = parse(words)?;
-    let kit = workspace.root().join(options.kit.as_deref().unwrap_or(KIT));
-    if !kit.join("bench.sh").exists() {
-        bail!("no bench kit found at {}; pass its directory with `--kit DIR`", kit.display());
-    }
-    let program = match options.program {
-        Some(program) => program,
-        None => crate::dist::program(workspace, workspace.root())?,
-    };
+    let Bench { place, program } = Bench::prepare(workspace, &options)?;
     let home = home()?;
-    if !options.skip_install {
-        bash(&kit.join("install.sh"), "").run(workspace)?;
-    }
-    let place = PathBuf::from(workspace.absolute(&format!("{}/peers", workspace.target())));
-    join(&kit, &workspace.root().join(OURS), &place)?;
     let results = place.join("results.json");
     let _ = std::fs::remove_file(&results);
     let named: Vec<&str> = match options.peers.as_slice() {
@@ -140,10 +153,10 @@ pub(crate) fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     }
     set(&mut measured, "lariat", "size", std::fs::metadata(&program)?.len() as f64);
     let (goals, missed) = compare_with_goals(&measured);
-    text.push_str(&format!("\n{goals}\n{}\n", machine()));
+    text.push_str(&format!("\n{goals}\n{}\n", machine("bench peers")));
     println!("\n{text}");
     if options.write {
-        write(workspace, &text)?;
+        write(workspace, "peers", &text)?;
     }
     println!("results: {}; agents are installed in {}", results.display(), home.display());
     if !missed.is_empty() {
@@ -207,7 +220,7 @@ fn join(kit: &Path, ours: &Path, place: &Path) -> Result<()> {
     Ok(())
 }
 
-fn bash(script: &Path, words: &str) -> CommandLine {
+pub(crate) fn bash(script: &Path, words: &str) -> CommandLine {
     CommandLine::of("bash", words).with_arguments([script.display().to_string()])
 }
 
@@ -244,8 +257,8 @@ fn table(measured: &Value, peers: &[&str]) -> String {
     text
 }
 
-/// Describes the machine and the date.
-fn machine() -> String {
+/// Describes the machine, the date and the command.
+pub(crate) fn machine(command: &str) -> String {
     let processors = std::thread::available_parallelism().map_or(0, usize::from);
     let model = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = model.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
@@ -253,15 +266,16 @@ fn machine() -> String {
     let date = std::process::Command::new("date").arg("+%Y-%m-%d").output();
     let date =
         date.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
-    format!("{date}, {processors} × {model}, Linux, `cargo xtask bench peers`.")
+    format!("{date}, {processors} × {model}, Linux, `cargo xtask {command}`.")
 }
 
-/// Writes the text between the markers of the document.
-fn write(workspace: &Workspace, text: &str) -> Result<()> {
+/// Writes the text between the markers `<!-- NAME:begin -->` and `<!-- NAME:end -->` of the document.
+pub(crate) fn write(workspace: &Workspace, name: &str, text: &str) -> Result<()> {
+    let (begin, end) = (format!("<!-- {name}:begin -->"), format!("<!-- {name}:end -->"));
     let document = workspace.read(DOCUMENT)?;
-    let (before, rest) = document.split_once(BEGIN).with_context(|| format!("{DOCUMENT} has no {BEGIN}"))?;
-    let (_, after) = rest.split_once(END).with_context(|| format!("{DOCUMENT} has no {END}"))?;
-    workspace.write(DOCUMENT, &format!("{before}{BEGIN}\n{}\n{END}{after}", text.trim()))
+    let (before, rest) = document.split_once(&begin).with_context(|| format!("{DOCUMENT} has no {begin}"))?;
+    let (_, after) = rest.split_once(&end).with_context(|| format!("{DOCUMENT} has no {end}"))?;
+    workspace.write(DOCUMENT, &format!("{before}{begin}\n{}\n{end}{after}", text.trim()))
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! ```text
 //! script -qec 'lariat run "…"' /dev/null | cargo run --example picture -- 100 30 > run.svg
 //! ```
+//!
+//! `cargo xtask pictures` draws the pictures of the documents with it.
 
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
@@ -43,12 +45,25 @@ fn draw(screen: &vt100::Screen, columns: u16, rows: u16) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"ui-monospace, Menlo, Consolas, monospace\" font-size=\"14\">\n\
          <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{PAPER}\"/>\n"
     );
+    let caret = (!screen.hide_cursor()).then(|| screen.cursor_position());
     for row in 0..shown {
+        for (column, cell) in cells(screen, row, columns) {
+            let (_, paper) = colours(cell);
+            let paper = if caret == Some((row, column)) { Some(INK.to_owned()) } else { paper };
+            if let Some(paper) = paper {
+                let (x, y) = (MARGIN + f64::from(column) * WIDTH, MARGIN + f64::from(row) * HEIGHT);
+                let wide = if cell.is_wide() { 2.0 * WIDTH } else { WIDTH };
+                let _ = write!(
+                    svg,
+                    "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" height=\"{HEIGHT:.1}\" fill=\"{paper}\"/>"
+                );
+            }
+        }
         let y = MARGIN + (f64::from(row) + 0.75) * HEIGHT;
         let _ = write!(svg, "<text xml:space=\"preserve\" y=\"{y:.1}\">");
         let mut run = (String::new(), String::new(), 0);
         for (column, cell) in cells(screen, row, columns) {
-            let look = look(cell);
+            let look = look(cell, caret == Some((row, column)));
             if look != run.1 {
                 span(&mut svg, &run);
                 run = (String::new(), look, column);
@@ -69,7 +84,8 @@ fn cells(screen: &vt100::Screen, row: u16, columns: u16) -> impl Iterator<Item =
 }
 
 fn span(svg: &mut String, (text, look, column): &(String, String, u16)) {
-    if text.trim_end().is_empty() {
+    let text = text.trim_end();
+    if text.is_empty() {
         return;
     }
     let x = MARGIN + f64::from(*column) * WIDTH;
@@ -77,9 +93,19 @@ fn span(svg: &mut String, (text, look, column): &(String, String, u16)) {
     let _ = write!(svg, "<tspan x=\"{x:.1}\"{look}>{text}</tspan>");
 }
 
+/// The color of the text of a cell, and the color behind it if it is not the paper.
+fn colours(cell: &Cell) -> (String, Option<String>) {
+    let behind = (cell.bgcolor() != Color::Default).then(|| colour(cell.bgcolor()));
+    if cell.inverse() {
+        return (behind.unwrap_or_else(|| PAPER.to_owned()), Some(colour(cell.fgcolor())));
+    }
+    (colour(cell.fgcolor()), behind)
+}
+
 /// The attributes of a cell.
-fn look(cell: &Cell) -> String {
-    let mut look = format!(" fill=\"{}\"", colour(cell.fgcolor()));
+fn look(cell: &Cell, has_caret: bool) -> String {
+    let ink = if has_caret { PAPER.to_owned() } else { colours(cell).0 };
+    let mut look = format!(" fill=\"{ink}\"");
     for (is, attribute) in [
         (cell.bold(), " font-weight=\"bold\""),
         (cell.italic(), " font-style=\"italic\""),

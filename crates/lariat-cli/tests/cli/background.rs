@@ -27,7 +27,7 @@ fn reply(text: &str) -> Turn {
 }
 
 /// Ends the host with the test.
-struct HostGuard<'a>(&'a Fixture);
+pub(crate) struct HostGuard<'a>(pub(crate) &'a Fixture);
 
 impl Drop for HostGuard<'_> {
     fn drop(&mut self) {

@@ -1,5 +1,6 @@
 //! The program on a pseudo terminal, and vt100 as what shows it.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::num::NonZero;
@@ -8,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
 use crate::fixture::{Fixture, wait_for};
 
@@ -16,43 +17,90 @@ use crate::fixture::{Fixture, wait_for};
 const SCROLLBACK: usize = 100_000;
 /// Begins a synchronized update: one for each frame that is drawn.
 const FRAME: &[u8] = b"\x1b[?2026h";
+/// How often a wait looks at the screen. Waits are part of what is timed.
+const LOOK: Duration = Duration::from_micros(200);
 
 /// A terminal that runs the program.
 pub(crate) struct Pty {
     pub(crate) child: Child,
     master: File,
     shown: Arc<Mutex<Shown>>,
+    /// The line discipline before the program started.
+    before: Termios,
 }
 
 /// What the program wrote.
 struct Shown {
     parser: vt100::Parser,
+    modes: Modes,
     bytes: u64,
     frames: u64,
+}
+
+/// The private modes (`ESC [ ? N h` and `l`) and the keyboard flags (`ESC [ > N u` and `<`) that are on.
+struct Modes {
+    /// The sequence that is not complete yet.
+    sequence: String,
+    on: BTreeSet<String>,
+}
+
+impl Modes {
+    /// The modes of a terminal that nothing has changed: rows wrap and the caret is shown.
+    fn usual() -> BTreeSet<String> {
+        ["7", "25"].map(str::to_owned).into()
+    }
+
+    fn read(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            let letter = char::from(byte);
+            match byte {
+                0x1b => self.sequence = letter.to_string(),
+                _ if self.sequence.is_empty() => {}
+                b'[' | b'?' | b'<' | b'>' | b'0'..=b'9' => self.sequence.push(letter),
+                _ => self.end(letter),
+            }
+        }
+    }
+
+    fn end(&mut self, last: char) {
+        let sequence = std::mem::take(&mut self.sequence);
+        let mode = sequence.strip_prefix("\x1b[?").unwrap_or("keyboard flags").to_owned();
+        match (sequence.get(2..3), last) {
+            (Some("?"), 'h') | (Some(">"), 'u') => _ = self.on.insert(mode),
+            (Some("?"), 'l') | (Some("<"), 'u') => _ = self.on.remove(&mode),
+            _ => {}
+        }
+    }
 }
 
 impl Pty {
     /// Starts the program as the leader of a session of its own, as a terminal does.
     pub(crate) fn start(fixture: &Fixture, args: &[&str], columns: u16, rows: u16) -> Self {
+        Self::run(&fixture.command(args), columns, rows)
+    }
+
+    /// Starts any program.
+    pub(crate) fn run(program: &Command, columns: u16, rows: u16) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap();
         let slave = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
         tcsetwinsize(&slave, size(columns, rows)).unwrap();
-        let program = fixture.command(args);
+        let before = tcgetattr(&slave).unwrap();
         let mut command = Command::new("setsid");
         command.arg("--ctty").arg(program.get_program()).args(program.get_args());
         command.env_clear().envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
         // vt100 cuts rows when it gets narrower, as xterm does.
         command.env("TERM", "xterm-256color").env("XTERM_VERSION", "vt100");
-        command.current_dir(fixture.workspace());
+        command.current_dir(program.get_current_dir().unwrap_or_else(|| ".".as_ref()));
         command.stdin(Stdio::from(slave.try_clone().unwrap()));
         command.stdout(Stdio::from(slave.try_clone().unwrap())).stderr(Stdio::from(slave));
         let child = command.spawn().unwrap();
         drop(command);
         let parser = vt100::Parser::new(cells(rows), cells(columns), SCROLLBACK);
-        let shown = Arc::new(Mutex::new(Shown { parser, bytes: 0, frames: 0 }));
+        let modes = Modes { sequence: String::new(), on: Modes::usual() };
+        let shown = Arc::new(Mutex::new(Shown { parser, modes, bytes: 0, frames: 0 }));
         let master = File::from(master);
         let (mut reader, seen) = (master.try_clone().unwrap(), Arc::clone(&shown));
         std::thread::spawn(move || {
@@ -63,10 +111,11 @@ impl Pty {
                 seen.bytes += read as u64;
                 seen.frames +=
                     buffer[..read].windows(FRAME.len()).filter(|window| *window == FRAME).count() as u64;
+                seen.modes.read(&buffer[..read]);
                 seen.parser.process(&buffer[..read]);
             }
         });
-        Self { child, master, shown }
+        Self { child, master, shown, before }
     }
 
     /// Types text, or the bytes of keys.
@@ -113,8 +162,40 @@ impl Pty {
         let begun = Instant::now();
         while !self.screen().contains(text) {
             assert!(begun.elapsed() < crate::fixture::PATIENCE, "`{text}` is missing:\n{}", self.screen());
-            std::thread::sleep(Duration::from_millis(2));
+            std::thread::sleep(LOOK);
         }
+    }
+
+    /// Types text and returns how long the program took to draw.
+    pub(crate) fn time_to_paint(&self, text: &str) -> Duration {
+        let frames = self.frames();
+        let begun = Instant::now();
+        self.type_text(text);
+        while self.frames() == frames {
+            assert!(begun.elapsed() < crate::fixture::PATIENCE, "`{text}` drew nothing:\n{}", self.screen());
+            std::thread::sleep(LOOK);
+        }
+        begun.elapsed()
+    }
+
+    /// Fails if the terminal is not as it was before the program started.
+    #[track_caller]
+    pub(crate) fn is_restored(&self) {
+        // The last bytes of a program that has ended may not have been read.
+        let begun = Instant::now();
+        while self.modes() != Modes::usual() && begun.elapsed() < Duration::from_secs(2) {
+            std::thread::sleep(LOOK);
+        }
+        assert_eq!(self.modes(), Modes::usual(), "{}", self.screen());
+        let (before, after) = (&self.before, tcgetattr(&self.master).unwrap());
+        assert_eq!(after.local_modes, before.local_modes, "{}", self.screen());
+        assert_eq!(after.input_modes, before.input_modes, "{}", self.screen());
+        assert_eq!(after.output_modes, before.output_modes, "{}", self.screen());
+    }
+
+    /// The private modes that are on.
+    pub(crate) fn modes(&self) -> BTreeSet<String> {
+        self.shown.lock().unwrap().modes.on.clone()
     }
 
     /// Waits until the program has written nothing for a moment.
@@ -129,7 +210,7 @@ impl Pty {
     /// Leaves the program with the keyboard, and returns its exit code.
     pub(crate) fn quit(&mut self) -> Option<i32> {
         self.settle();
-        self.type_text("\x15\x04");
+        self.type_text("\x05\x15\x04");
         self.end()
     }
 

@@ -45,28 +45,40 @@ struct Attach {
 
 pub(crate) fn run(limits: &Limits) -> Result<bool, String> {
     let place = Place::new("attach")?;
-    let database = place.path().join("sessions.db");
-    let runtime = suite::runtime()?;
-    let start = Instant::now();
-    let after = AFTER_SNAPSHOT.min(limits.events / 8);
-    let mut session = runtime.block_on(LongSession::create(&database, SESSION))?;
-    runtime.block_on(session.grow(limits.events - after))?;
-    println!("attach: wrote {} events in {:.0} s", session.view().seq, start.elapsed().as_secs_f64());
-
-    let slow = attach(place.path(), "local")?;
-    let mut passed = check("attach without a snapshot", &slow, &session, None);
+    let (session, slow, was_right) = create(place.path(), limits.events)?;
     let is_noticed = slow.millis > limits.millis as f64 || slow.kib > limits.megabytes * 1024;
     println!("attach: reading all events exceeds the limits: {is_noticed}");
-
-    let (seq, bytes) = runtime.block_on(session.enlarge_snapshot())?;
-    runtime.block_on(session.grow(limits.events))?;
-    let rest = session.view().seq - seq;
-    println!("attach: snapshot of {} KiB, {rest} events after it", bytes / 1024);
+    let mut passed = was_right;
     for over in ["local", "socket"] {
         let attached = attach(place.path(), over)?;
         passed &= check(&format!("attach, {over}"), &attached, &session, Some(limits));
     }
     Ok(passed)
+}
+
+/// Writes a long session as `run` does, for another program to open.
+pub(crate) fn write(options: &[&str], events: u64) -> Result<bool, String> {
+    let place = Path::new(option(options, "--place").ok_or("--place is missing")?);
+    std::fs::create_dir_all(place).map_err(|error| error.to_string())?;
+    create(place, events).map(|(_, _, was_right)| was_right)
+}
+
+/// Writes a session with a snapshot. Returns it with the attach that read all events, and whether that one was right.
+fn create(place: &Path, events: u64) -> Result<(LongSession, Attach, bool), String> {
+    let runtime = suite::runtime()?;
+    let start = Instant::now();
+    let after = AFTER_SNAPSHOT.min(events / 8);
+    let mut session = runtime.block_on(LongSession::create(&place.join("sessions.db"), SESSION))?;
+    runtime.block_on(session.grow(events - after))?;
+    println!("attach: wrote {} events in {:.0} s", session.view().seq, start.elapsed().as_secs_f64());
+
+    let slow = attach(place, "local")?;
+    let was_right = check("attach without a snapshot", &slow, &session, None);
+    let (seq, bytes) = runtime.block_on(session.enlarge_snapshot())?;
+    runtime.block_on(session.grow(events))?;
+    let rest = session.view().seq - seq;
+    println!("attach: snapshot of {} KiB, {rest} events after it", bytes / 1024);
+    Ok((session, slow, was_right))
 }
 
 /// Prints an attach, and compares it with what the session has and with the limits.

@@ -27,6 +27,7 @@ usage: sessions all [--short]               every part
        sessions planted                     the suite notices the mistakes of a toy host
        sessions races [--count N]           two clients answer one ask; exactly one wins [1,000]
        sessions attach [--events N] [--limit-ms N] [--limit-mb N]   attach to a long session [1,000,000, 100, 20]
+       sessions write --place DIR [--events N]   write a long session, for another program to open [1,000,000]
        sessions attach-child …              one attach in a process of its own (internal)";
 
 /// Rounds of the races, in full and in the short form.
@@ -47,6 +48,9 @@ fn main() -> ExitCode {
         Some((&"planted", _)) => planted::run(),
         Some((&"races", options)) => number(options, "--count", RACES.0).and_then(suite::races),
         Some((&"attach", options)) => attach_options(options).and_then(|limits| attach::run(&limits)),
+        Some((&"write", options)) => {
+            number(options, "--events", EVENTS.0).and_then(|events| attach::write(options, events))
+        }
         Some((&"attach-child", options)) => attach::child(options),
         _ => Err("missing or unknown part".to_owned()),
     };
