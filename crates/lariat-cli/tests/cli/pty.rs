@@ -117,6 +117,20 @@ impl Pty {
         }
     }
 
+    /// Waits until a text has left the screen.
+    #[track_caller]
+    pub(crate) fn lacks(&self, text: &str) {
+        let begun = Instant::now();
+        while self.screen().contains(text) {
+            assert!(
+                begun.elapsed() < crate::fixture::PATIENCE,
+                "`{text}` is still there:\n{}",
+                self.screen()
+            );
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
     /// Waits until the program has written nothing for a moment.
     pub(crate) fn settle(&self) {
         let mut before = u64::MAX;
