@@ -53,14 +53,14 @@ impl Page {
 
 /// Where pages come from.
 pub trait Pages: Send + Sync {
-    /// Returns the text of a page about a session, for a terminal of this width. The client neutralises it.
+    /// Returns the text of a page about the session, if it is open, for a terminal of this width. The client neutralises it.
     ///
     /// # Errors
     /// If the page cannot be made.
     fn page<'a>(
         &'a self,
         page: &'a Page,
-        session: &'a SessionView,
+        session: Option<&'a SessionView>,
         width: usize,
     ) -> BoxFuture<'a, Result<String, Problem>>;
 }

@@ -9,6 +9,7 @@ use lariat_service::{LoadOptions, LoadedProject};
 use lariat_tui::pages::{Page, Pages};
 
 use super::{compact, doctor, permissions, print, sessions};
+use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::process_env::ProcessEnv;
 
@@ -27,23 +28,26 @@ impl LocalPages {
         Self { env, loading }
     }
 
-    async fn text(&self, page: &Page, view: &SessionView, width: usize) -> Result<String, Problem> {
+    async fn text(&self, page: &Page, view: Option<&SessionView>, width: usize) -> Result<String, Problem> {
         if *page == Page::Doctor {
             return Ok(doctor::report(&self.env, &self.loading).await);
         }
         let place = self.env.load_project(&self.loading)?;
+        let opened = || {
+            view.ok_or_else(|| Problem::new(Exit::Session, "the session is not open yet").hint("try again"))
+        };
         match page {
             Page::Permissions => {
-                let rules = permissions::rules_text(&self.env, &place, &view.mode, width)?;
+                let rules =
+                    permissions::rules_text(&self.env, &place, view.map_or("", |view| &view.mode), width)?;
                 Ok(format!("{rules}\nThe list does not include approvals for this session only.\n"))
             }
             Page::Servers => Ok(servers(&place)),
             Page::Compaction { focus } => {
-                let service = self.env.service(&place).await?;
-                compact::preview_text(&service, &place, &view.session_id, focus.as_deref()).await
+                compact::preview_text(&self.env, &place, &opened()?.session_id, focus.as_deref()).await
             }
-            Page::Export { path } => self.export(&place, view, path.as_deref()).await,
-            _ => Err(Problem::new(crate::exit::Exit::Failed, "this version does not have the page")),
+            Page::Export { path } => self.export(&place, opened()?, path.as_deref()).await,
+            _ => Err(Problem::new(Exit::Failed, "this version does not have the page")),
         }
     }
 
@@ -78,7 +82,7 @@ impl Pages for LocalPages {
     fn page<'a>(
         &'a self,
         page: &'a Page,
-        session: &'a SessionView,
+        session: Option<&'a SessionView>,
         width: usize,
     ) -> BoxFuture<'a, Result<String, lariat_api::Problem>> {
         Box::pin(async move {

@@ -8,7 +8,7 @@ use crate::pty::Pty;
 const READY: &str = "Type a message";
 
 async fn fixture() -> Fixture {
-    Fixture::new(Script::answer(|_| Turn::new().text("All good. ".repeat(400)).into())).await
+    Fixture::new(Script::answer(|_| Turn::new().text("All good. ".repeat(400)).piece(2_000).into())).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -49,12 +49,12 @@ async fn compaction_is_previewed_confirmed_and_undone() {
     let fixture = fixture().await;
     let mut pty = Pty::start(&fixture, &["first"], 100, 30);
     pty.shows("idle");
-    for prompt in ["second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"] {
-        pty.type_text(&format!("{prompt}\r"));
-        pty.shows(prompt);
+    for count in 2..9 {
+        pty.type_text("again\r");
+        crate::fixture::wait_for("the request", || fixture.requests().len() == count);
         pty.settle();
-        pty.shows("idle");
     }
+    pty.shows("idle");
     pty.type_text("/compact\r");
     pty.shows("Compact the conversation?");
     pty.shows("Frees about");

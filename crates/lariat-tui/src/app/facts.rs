@@ -101,6 +101,11 @@ impl Facts {
         self.seq
     }
 
+    /// Whether the view includes events that have not arrived yet.
+    pub(super) fn is_behind(&self) -> bool {
+        self.view.as_ref().is_some_and(|view| view.seq > self.seq)
+    }
+
     /// Includes a view that is not older than the events.
     pub(super) fn include(&mut self, view: SessionView, now: Timestamp) {
         self.is_interrupted = view.status == SessionStatus::Interrupted;

@@ -27,8 +27,11 @@ impl App {
             self.overlay = None;
         }
         let (rows, live) = self.spoken_rows(&theme, now);
-        finished.extend(rows.iter().filter(|row| !self.spoken.contains(row)).cloned());
-        self.spoken = rows;
+        // A view can be ahead of the events: a reader would hear the end of a run before its last words.
+        if !self.facts.is_behind() {
+            finished.extend(rows.iter().filter(|row| !self.spoken.contains(row)).cloned());
+            self.spoken = rows;
+        }
         finished.retain(|row| !row.trim().is_empty());
         Frame { finished, live, caret: None, is_full_screen: false }
     }

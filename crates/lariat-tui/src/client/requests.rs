@@ -71,13 +71,13 @@ pub(super) fn start(sessions: &Arc<dyn Sessions>, request: Request, replies: &mp
 pub(super) fn make_page(
     pages: &Arc<dyn Pages>,
     page: Page,
-    view: SessionView,
+    view: Option<SessionView>,
     width: usize,
     replies: &mpsc::Sender<Reply>,
 ) {
     let (pages, replies) = (Arc::clone(pages), replies.clone());
     tokio::spawn(async move {
-        let text = pages.page(&page, &view, width).await;
+        let text = pages.page(&page, view.as_ref(), width).await;
         // Without a receiver, the client is gone.
         let _ = replies.send(Reply::Page(page, text)).await;
     });

@@ -308,12 +308,12 @@ impl<W: Write> Client<W> {
     }
 
     fn make_page(&mut self, page: Page) {
-        match (&self.pages, self.app.session()) {
-            (Some(pages), Some(view)) => {
-                let (view, width) = (view.clone(), self.size.columns);
+        match &self.pages {
+            Some(pages) => {
+                let (view, width) = (self.app.session().cloned(), self.size.columns);
                 requests::make_page(pages, page, view, width, &self.state.reply_sender);
             }
-            _ => self.app.lacks_page(page),
+            None => self.app.lacks_page(page),
         }
     }
 

@@ -19,12 +19,14 @@ impl Pages for Scripted {
     fn page<'a>(
         &'a self,
         page: &'a Page,
-        session: &'a SessionView,
+        session: Option<&'a SessionView>,
         width: usize,
     ) -> BoxFuture<'a, Result<String, Problem>> {
         Box::pin(async move {
             match page {
-                Page::Permissions => Ok(format!("mode: {}\nwidth: {width}\nhidden\u{1b}[2J\n", session.mode)),
+                Page::Permissions => {
+                    Ok(format!("mode: {}\nwidth: {width}\nhidden\u{1b}[2J\n", session.unwrap().mode))
+                }
                 Page::Compaction { .. } => {
                     Ok("Frees about 40.0k of 52.0k tokens.\n12 messages:\n".to_owned())
                 }

@@ -1,6 +1,6 @@
 //! `lariat sessions export` and `import`.
 
-use std::io::{BufReader, IsTerminal as _, Read as _, Write as _};
+use std::io::{BufReader, Cursor, IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
 
 use lariat_core::display;
@@ -52,6 +52,17 @@ pub(crate) async fn export_file(
     let bytes = archive(service, session_id).await?;
     write(path, &bytes)?;
     Ok(bytes.len() as u64)
+}
+
+/// Copies a session to another store, and returns its id there.
+pub(crate) async fn copy(
+    from: &LocalService,
+    to: &LocalService,
+    session_id: &SessionId,
+) -> Result<SessionId, Problem> {
+    let bytes = archive(from, session_id).await?;
+    let imported = archive_file::import(&*to.archive(), Cursor::new(bytes), None).await;
+    Ok(imported.map_err(archive_problem)?.session_id)
 }
 
 async fn archive(service: &LocalService, session_id: &SessionId) -> Result<Vec<u8>, Problem> {
