@@ -107,6 +107,8 @@ pub struct Setup {
     pub sandbox: String,
     /// Whether commands run in a sandbox.
     pub is_confined: bool,
+    /// The permission mode of a session that has not changed it.
+    pub mode: String,
     /// The items of the status line.
     pub status: Vec<status::Item>,
     /// Whether every change is a printed line, for a screen reader.
@@ -127,6 +129,7 @@ impl Setup {
             branch: String::new(),
             sandbox: String::new(),
             is_confined: false,
+            mode: String::new(),
             status: status::default_items(),
             is_linear: false,
         }

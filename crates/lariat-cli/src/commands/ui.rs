@@ -169,6 +169,7 @@ async fn follow(
     let mut setup =
         Setup::new(env.terminal(&place.settings, Stream::Output), place.path().display().to_string());
     setup.runs_go_on = runs_go_on;
+    setup.mode = place.settings.mode.unwrap_or_default().name().to_owned();
     (setup.vim, setup.keymap) = (place.settings.ui.vim, keymap(&place.settings.ui.keys)?);
     setup.status = status::items(&place.settings.ui.status)
         .map_err(|cause| Problem::new(Exit::Setup, cause).at("ui.status"))?;

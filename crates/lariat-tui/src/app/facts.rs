@@ -114,7 +114,13 @@ impl Facts {
         } else if self.since.is_none() {
             self.since = Some(now);
         }
-        self.tasks.clone_from(&view.tasks);
+        // A host may leave out what is completed; the event has the whole list.
+        let open = |tasks: &[Task]| -> Vec<Task> {
+            tasks.iter().filter(|task| !task.is_completed()).cloned().collect()
+        };
+        if open(&self.tasks) != open(&view.tasks) {
+            self.tasks.clone_from(&view.tasks);
+        }
         self.view = Some(view);
     }
 

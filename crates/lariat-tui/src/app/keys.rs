@@ -17,7 +17,7 @@ use crate::slash::{self, Submitted};
 use crate::transcript::Detail;
 
 /// The permission modes that a key switches between. Others must be named.
-pub(super) const MODES: [&str; 4] = ["default", "acceptEdits", "plan", "auto"];
+pub(super) const MODES: [&str; 4] = ["default", "accept-edits", "plan", "auto"];
 
 impl App {
     /// Handles a key.
@@ -181,7 +181,7 @@ impl App {
     }
 
     fn next_mode(&mut self) {
-        let mode = self.facts.view.as_ref().map(|view| view.mode.clone()).unwrap_or_default();
+        let mode = self.mode();
         let place = MODES.iter().position(|name| *name == mode).map_or(0, |place| place + 1);
         if let Some(next) = MODES.get(place % MODES.len()) {
             self.send(Action::SetMode { mode: (*next).to_owned() });

@@ -188,6 +188,12 @@ impl App {
         theme.paint(Style::Dim, &text::cut(&words, theme.width, theme))
     }
 
+    /// The permission mode of the session.
+    pub(super) fn mode(&self) -> &str {
+        let mode = self.facts.view.as_ref().map(|view| view.mode.as_str()).unwrap_or_default();
+        if mode.is_empty() { &self.setup.mode } else { mode }
+    }
+
     fn status(&self, theme: &Theme, now: Timestamp) -> String {
         let view = self.facts.view.as_ref();
         let directory = view.and_then(|view| view.directory.as_deref()).unwrap_or(&self.setup.directory);
@@ -201,7 +207,7 @@ impl App {
             },
             run_cost: self.facts.run_cost(),
             cost: view.map(|view| view.usage.cost).unwrap_or_default(),
-            mode: view.map(|view| view.mode.as_str()).unwrap_or_default(),
+            mode: self.mode(),
             model: view.map(|view| view.model.name.as_str()).unwrap_or_default(),
             directory,
             branch: &self.setup.branch,

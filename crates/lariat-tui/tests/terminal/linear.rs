@@ -88,7 +88,7 @@ async fn lists_and_pages_are_lines() {
     client.settles().await;
     client.key(KeyCode::Enter);
     client.settles().await;
-    assert_eq!(fake.commands(), [Action::SetMode { mode: "acceptEdits".to_owned() }]);
+    assert_eq!(fake.commands(), [Action::SetMode { mode: "accept-edits".to_owned() }]);
     client.types("/context");
     client.key(KeyCode::Enter);
     client.settles().await;
@@ -98,7 +98,7 @@ async fn lists_and_pages_are_lines() {
     let lines: Vec<&str> = written.split("\r\n").collect();
     let count = |words: &str| lines.iter().filter(|line| line.contains(words)).count();
     assert_eq!(
-        (count("> default (1 of 4)"), count("> acceptEdits (2 of 4)"), count("> plan (3 of 4)")),
+        (count("> default (1 of 4)"), count("> accept-edits (2 of 4)"), count("> plan (3 of 4)")),
         (1, 2, 1)
     );
     assert!(count("56.0k of 200.0k tokens") == 1 && count("no full screen") == 1, "{written}");
