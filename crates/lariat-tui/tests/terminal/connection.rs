@@ -140,7 +140,6 @@ async fn a_long_session_shows_its_end_and_reads_the_rest_on_demand() {
     // Rendering uses a thread, which the paused clock does not wait for.
     while !client.screen().contains("Transcript") {
         client.settles().await;
-        std::thread::sleep(Duration::from_millis(5));
     }
     client.key(KeyCode::Char('g'));
     client.settles().await;
