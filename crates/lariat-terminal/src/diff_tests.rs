@@ -111,7 +111,8 @@ fn wide_terminal_shows_both_sides() {
         !between("src/main.rs", "", NEW, 100, &Theme::plain(140)).contains('│'),
         "a new file has one side"
     );
-    assert!(!between("src/main.rs", OLD, NEW, 100, &Theme::piped()).contains('│'));
+    let file = Theme { is_terminal: false, ..Theme::plain(140) };
+    assert!(!between("src/main.rs", OLD, NEW, 100, &file).contains('│'));
     let few = between("src/main.rs", OLD, NEW, 3, &Theme::plain(140));
     assert!(few.ends_with("… 5 more lines\n"), "{few}");
 }
