@@ -196,6 +196,7 @@ impl ProcessEnv {
                 ColorChoice::Never => Some(false),
             },
             links: settings.ui.links,
+            motion: settings.ui.motion,
             locale: ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| self.variable(name)),
         })
     }

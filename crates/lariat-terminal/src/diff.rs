@@ -1,7 +1,10 @@
 //! Renders a unified diff with colors, line numbers and changed words marked.
 //!
 //! Tools create the diff; text that is not a diff is shown unchanged. For reading, lines are cut at the width; for approval,
-//! they are shown exactly and wrap. Omitted lines are counted.
+//! they are shown exactly and wrap. Omitted lines are counted. A wide terminal shows the old and the new lines beside each
+//! other.
+
+mod columns;
 
 use std::collections::VecDeque;
 
@@ -20,7 +23,8 @@ const IN_COMMON: usize = 3;
 enum Line {
     File(String),
     Hunk,
-    Same(usize, String),
+    /// With its number in the old and in the new file.
+    Same(usize, usize, String),
     Removed(usize, String),
     Added(usize, String),
     Other(String),
@@ -57,50 +61,127 @@ pub fn exact(diff: &str, most: usize, theme: &Theme) -> String {
 fn render(diff: &str, most: usize, theme: &Theme, purpose: Purpose) -> String {
     let lines = parse(diff, purpose);
     let numbers = lines.iter().filter_map(|line| match line {
-        Line::Same(number, _) | Line::Removed(number, _) | Line::Added(number, _) => Some(*number),
+        Line::Same(old, new, _) => Some(*old.max(new)),
+        Line::Removed(number, _) | Line::Added(number, _) => Some(*number),
         _ => None,
     });
     let digits = numbers.max().unwrap_or_default().to_string().len();
-    let total = lines.len();
-    let mut shown = String::new();
-    let mut written = 0;
+    let mut out = Output {
+        shown: String::new(),
+        written: 0,
+        most,
+        layout: layout(&lines, theme),
+        digits,
+        theme,
+        purpose,
+    };
+    let mut left = lines.len();
     let mut lines = VecDeque::from(lines);
-    while written < most
+    while out.written < most
         && let Some(line) = lines.pop_front()
     {
-        let pieces = match line {
+        left -= match line {
             Line::Removed(number, removed) => {
                 let (olds, news) = change((number, removed), &mut lines);
-                for (sign, number, pieces) in pair_lines(&olds, &news).into_iter().take(most - written) {
-                    shown.push_str(&numbered((number, digits), sign, pieces, theme, purpose));
-                    written += 1;
-                }
-                continue;
+                out.change(pair_lines(&olds, &news))
             }
-            Line::Added(number, words) => {
-                shown.push_str(&numbered((number, digits), '+', vec![(Style::Added, words)], theme, purpose));
-                written += 1;
-                continue;
-            }
-            Line::Same(number, words) => {
-                shown.push_str(&numbered((number, digits), ' ', vec![(Style::Plain, words)], theme, purpose));
-                written += 1;
-                continue;
-            }
-            Line::File(path) => vec![(Style::Strong, format!("  {path}"))],
-            Line::Hunk => vec![(Style::Dim, format!("  {}", theme.mark("⋮", ":")))],
-            Line::Other(words) => vec![(Style::Dim, format!("  {words}"))],
+            Line::Added(number, words) => out.change((
+                Vec::new(),
+                vec![NumberedPieces { sign: '+', number, pieces: vec![(Style::Added, words)] }],
+            )),
+            Line::Same(old, new, words) => out.same(old, new, words),
+            Line::File(path) => out.line(Style::Strong, &path),
+            Line::Hunk => out.line(Style::Dim, theme.mark("⋮", ":")),
+            Line::Other(words) => out.line(Style::Dim, &words),
         };
-        shown.push_str(&written_line(&[], &pieces, theme, purpose));
-        written += 1;
     }
-    if total > written {
-        let more = human::counted(total - written, "more line", "more lines");
+    if left > 0 {
+        let more = human::counted(left, "more line", "more lines");
         let more = format!("  {} {more}", theme.mark("…", "..."));
-        shown.push_str(&theme.paint(Style::Dim, &more));
-        shown.push('\n');
+        out.shown.push_str(&theme.paint(Style::Dim, &more));
+        out.shown.push('\n');
     }
-    shown
+    out.shown
+}
+
+/// Where the two sides of a change are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    /// Removed lines above added ones.
+    Unified,
+    /// Removed lines beside added ones.
+    SideBySide,
+}
+
+/// Beside each other in a wide terminal, if there are two sides.
+fn layout(lines: &[Line], theme: &Theme) -> Layout {
+    let has_both = lines.iter().any(|line| matches!(line, Line::Removed(..)))
+        && lines.iter().any(|line| matches!(line, Line::Added(..)));
+    if theme.is_terminal && theme.width >= columns::MIN_WIDTH && has_both {
+        Layout::SideBySide
+    } else {
+        Layout::Unified
+    }
+}
+
+/// The rendered lines. Each method returns how many lines of the diff it has shown.
+struct Output<'a> {
+    shown: String,
+    written: usize,
+    most: usize,
+    layout: Layout,
+    digits: usize,
+    theme: &'a Theme,
+    purpose: Purpose,
+}
+
+impl Output<'_> {
+    fn line(&mut self, style: Style, words: &str) -> usize {
+        let pieces = vec![(style, format!("  {words}"))];
+        self.shown.push_str(&written_line(&[], &pieces, self.theme, self.purpose));
+        self.written += 1;
+        1
+    }
+
+    fn same(&mut self, old: usize, new: usize, words: String) -> usize {
+        let side = |number| NumberedPieces { sign: ' ', number, pieces: vec![(Style::Plain, words.clone())] };
+        match self.layout {
+            Layout::Unified => self.numbered(side(new)),
+            Layout::SideBySide => self.beside(Some(&side(old)), Some(&side(new))),
+        }
+        1
+    }
+
+    fn change(&mut self, (removed, added): (Vec<NumberedPieces>, Vec<NumberedPieces>)) -> usize {
+        let mut count = 0;
+        match self.layout {
+            Layout::Unified => {
+                for line in removed.into_iter().chain(added).take(self.most - self.written) {
+                    self.numbered(line);
+                    count += 1;
+                }
+            }
+            Layout::SideBySide => {
+                for at in 0..removed.len().max(added.len()).min(self.most - self.written) {
+                    let (old, new) = (removed.get(at), added.get(at));
+                    self.beside(old, new);
+                    count += usize::from(old.is_some()) + usize::from(new.is_some());
+                }
+            }
+        }
+        count
+    }
+
+    fn numbered(&mut self, line: NumberedPieces) {
+        let gutter = gutter(&line, self.digits);
+        self.shown.push_str(&written_line(&gutter, &line.pieces, self.theme, self.purpose));
+        self.written += 1;
+    }
+
+    fn beside(&mut self, old: Option<&NumberedPieces>, new: Option<&NumberedPieces>) {
+        self.shown.push_str(&columns::rows(old, new, self.digits, self.theme, self.purpose));
+        self.written += 1;
+    }
 }
 
 type NumberedLine = (usize, String);
@@ -123,21 +204,34 @@ fn change(first: NumberedLine, lines: &mut VecDeque<Line>) -> (Vec<NumberedLine>
 
 type Pieces = Vec<(Style, String)>;
 
-/// The lines of a change; lines at the same position are compared word by word.
-fn pair_lines(olds: &[NumberedLine], news: &[NumberedLine]) -> Vec<(char, usize, Pieces)> {
-    let mut removed: Vec<_> =
-        olds.iter().map(|(at, words)| ('-', *at, vec![(Style::Removed, words.clone())])).collect();
-    let mut added: Vec<_> =
-        news.iter().map(|(at, words)| ('+', *at, vec![(Style::Added, words.clone())])).collect();
+/// A line with its sign and number.
+struct NumberedPieces {
+    sign: char,
+    number: usize,
+    pieces: Pieces,
+}
+
+/// The removed and the added lines of a change; lines at the same position are compared word by word.
+fn pair_lines(olds: &[NumberedLine], news: &[NumberedLine]) -> (Vec<NumberedPieces>, Vec<NumberedPieces>) {
+    let side = |sign, style, lines: &[NumberedLine]| -> Vec<NumberedPieces> {
+        let line = |(number, words): &NumberedLine| NumberedPieces {
+            sign,
+            number: *number,
+            pieces: vec![(style, words.clone())],
+        };
+        lines.iter().map(line).collect()
+    };
+    let mut removed = side('-', Style::Removed, olds);
+    let mut added = side('+', Style::Added, news);
     for ((before, after), ((_, old), (_, new))) in
         removed.iter_mut().zip(&mut added).zip(olds.iter().zip(news))
     {
         if let Some((old, new)) = changed_words(old, new) {
-            before.2 = old;
-            after.2 = new;
+            before.pieces = old;
+            after.pieces = new;
         }
     }
-    removed.into_iter().chain(added).collect()
+    (removed, added)
 }
 
 /// Marks the changed words of two lines; `None` if the lines have too little in common.
@@ -181,20 +275,14 @@ fn words(line: &str) -> Vec<&str> {
     words
 }
 
-fn numbered(
-    (number, digits): (usize, usize),
-    sign: char,
-    pieces: Pieces,
-    theme: &Theme,
-    purpose: Purpose,
-) -> String {
-    let style = match sign {
+/// The number and the sign of a line.
+fn gutter(line: &NumberedPieces, digits: usize) -> [(Style, String); 2] {
+    let style = match line.sign {
         '+' => Style::Added,
         '-' => Style::Removed,
         _ => Style::Plain,
     };
-    let gutter = [(Style::Dim, format!("  {number:>digits$} ")), (style, format!("{sign} "))];
-    written_line(&gutter, &pieces, theme, purpose)
+    [(Style::Dim, format!("  {:>digits$} ", line.number)), (style, format!("{} ", line.sign))]
 }
 
 /// A line after its gutter: cut, or continued after an empty gutter.
@@ -238,7 +326,7 @@ fn parse(diff: &str, purpose: Purpose) -> Vec<Line> {
                 (new, new_left) = (new + 1, new_left - 1);
             }
             " " if inside => {
-                lines.push(Line::Same(new, purpose.show(words)));
+                lines.push(Line::Same(old, new, purpose.show(words)));
                 (old, old_left) = (old + 1, old_left.saturating_sub(1));
                 (new, new_left) = (new + 1, new_left.saturating_sub(1));
             }

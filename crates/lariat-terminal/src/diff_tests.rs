@@ -101,3 +101,33 @@ fn no_line_is_wider_than_the_terminal() {
         }
     }
 }
+
+#[test]
+fn wide_terminal_shows_both_sides() {
+    let shown = between("src/main.rs", OLD, NEW, 100, &Theme::plain(140));
+    insta::assert_snapshot!(shown);
+    assert!(!between("src/main.rs", OLD, NEW, 100, &Theme::plain(139)).contains('│'));
+    assert!(
+        !between("src/main.rs", "", NEW, 100, &Theme::plain(140)).contains('│'),
+        "a new file has one side"
+    );
+    let file = Theme { is_terminal: false, ..Theme::plain(140) };
+    assert!(!between("src/main.rs", OLD, NEW, 100, &file).contains('│'));
+    let few = between("src/main.rs", OLD, NEW, 3, &Theme::plain(140));
+    assert!(few.ends_with("… 5 more lines\n"), "{few}");
+}
+
+#[test]
+fn two_sides_for_approval_are_complete_and_fit() {
+    let long = format!("call({});", "漢字 and words ".repeat(20));
+    let new = NEW.replace("call(total);", &long);
+    let diff = TextDiff::from_lines(OLD, &new).unified_diff().header("a/x", "b/x").to_string();
+    for width in 140..170 {
+        let shown = exact(&diff, 100, &Theme::plain(width));
+        let rows: Vec<&str> = shown.lines().filter(|line| line.contains('│')).collect();
+        assert!(rows.iter().all(|row| text::width(row) <= width), "{width}: {shown}");
+        let right: String =
+            rows.iter().filter_map(|row| row.split_once('│')).map(|(_, right)| right).collect();
+        assert_eq!(right.matches('漢').count(), 20, "{width}: {shown}");
+    }
+}

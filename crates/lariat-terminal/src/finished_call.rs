@@ -147,20 +147,24 @@ pub fn tasks(details: &Value, theme: &Theme) -> Option<String> {
     let items = details.get("items")?.as_array()?;
     let mut shown = String::new();
     for item in items.iter().take(TASKS) {
-        let words = item.get("content")?.as_str()?;
-        let (style, mark) = match item.get("status")?.as_str()? {
-            "completed" => (Style::Dim, theme.mark("☑", "[x]")),
-            "in_progress" => (Style::Strong, theme.mark("▶", "[>]")),
-            _ => (Style::Plain, theme.mark("☐", "[ ]")),
-        };
-        let line = format!("  {mark} {}", text::line(words.trim()));
-        shown.push_str(&theme.paint(style, &text::cut(&line, theme.width, theme)));
+        shown.push_str(&task(item.get("content")?.as_str()?, item.get("status")?.as_str()?, theme));
         shown.push('\n');
     }
     if items.len() > TASKS {
         shown.push_str(&more(items.len() - TASKS, theme));
     }
     Some(shown)
+}
+
+/// A task with the mark of its status, in one line.
+pub fn task(content: &str, status: &str, theme: &Theme) -> String {
+    let (style, mark) = match status {
+        "completed" => (Style::Dim, theme.mark("☑", "[x]")),
+        "in_progress" => (Style::Strong, theme.mark("▶", "[>]")),
+        _ => (Style::Plain, theme.mark("☐", "[ ]")),
+    };
+    let line = format!("  {mark} {}", text::line(content.trim()));
+    theme.paint(style, &text::cut(&line, theme.width, theme))
 }
 
 /// Why a tool call did not run: the first reason in its result, in one line.

@@ -24,6 +24,8 @@ pub struct TerminalFacts<'a> {
     pub colour: Option<bool>,
     /// The setting `ui.links`.
     pub links: bool,
+    /// The setting `ui.motion`.
+    pub motion: bool,
     /// The first nonempty value of `LC_ALL`, `LC_CTYPE` and `LANG`.
     pub locale: Option<&'a str>,
 }
@@ -43,6 +45,8 @@ pub struct Theme {
     pub unicode: bool,
     /// Whether lines can be redrawn, as the status line needs.
     pub live: bool,
+    /// Whether animations and running clocks are welcome.
+    pub motion: bool,
 }
 
 /// The role of a piece of text.
@@ -138,22 +142,39 @@ impl Theme {
             is_terminal: facts.is_terminal,
             unicode: locale.contains("utf-8") || locale.contains("utf8"),
             live,
+            motion: facts.motion,
         }
     }
 
     /// For a file or a pipe.
     pub const fn piped() -> Self {
-        Self { colour: false, links: false, width: COLUMNS, is_terminal: false, unicode: true, live: false }
+        Self {
+            colour: false,
+            links: false,
+            width: COLUMNS,
+            is_terminal: false,
+            unicode: true,
+            live: false,
+            motion: true,
+        }
     }
 
     /// For a terminal with all features.
     pub const fn full(width: usize) -> Self {
-        Self { colour: true, links: true, width, is_terminal: true, unicode: true, live: true }
+        Self { colour: true, links: true, width, is_terminal: true, unicode: true, live: true, motion: true }
     }
 
     /// For a terminal without colors and links.
     pub const fn plain(width: usize) -> Self {
-        Self { colour: false, links: false, width, is_terminal: true, unicode: true, live: true }
+        Self {
+            colour: false,
+            links: false,
+            width,
+            is_terminal: true,
+            unicode: true,
+            live: true,
+            motion: true,
+        }
     }
 
     /// Applies a style. The caller neutralises the text.

@@ -8,6 +8,7 @@ const TERMINAL: TerminalFacts<'static> = TerminalFacts {
     term: Some("xterm-256color"),
     colour: None,
     links: true,
+    motion: true,
     locale: Some("de_DE.UTF-8"),
 };
 

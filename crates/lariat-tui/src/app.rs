@@ -9,6 +9,7 @@ mod commands;
 mod facts;
 mod keys;
 mod layout;
+mod linear;
 mod replies;
 
 use std::time::Duration;
@@ -17,8 +18,8 @@ use lariat_api::{Action, Delivery, Problem, PromptContent, SessionView};
 use lariat_core::event::AgentEvent;
 use lariat_core::id::SessionId;
 use lariat_core::time::Timestamp;
-use lariat_terminal::text;
 use lariat_terminal::theme::{Style, Theme};
+use lariat_terminal::{human, text};
 
 use crate::asks::Asks;
 use crate::composer::{CommandHint, Composer, Request};
@@ -26,7 +27,9 @@ use crate::feed::FeedItem;
 use crate::frame::Size;
 use crate::keymap::Keymap;
 use crate::overlay::Overlay;
+use crate::pages::Page;
 use crate::slash;
+use crate::status;
 use crate::transcript::{Detail, Transcript};
 use facts::{Connection, Facts};
 
@@ -75,6 +78,10 @@ pub enum Effect {
     Context,
     /// Reads what changed in files, for [`App::diff`].
     Diff,
+    /// Reads events that are not shown and renders them for this theme, for [`App::earlier`].
+    Earlier(Theme),
+    /// Asks the program for a page, for [`App::show_page`] or [`App::lacks_page`].
+    Page(Page),
 }
 
 /// What the application knows from the start.
@@ -100,6 +107,12 @@ pub struct Setup {
     pub sandbox: String,
     /// Whether commands run in a sandbox.
     pub is_confined: bool,
+    /// The permission mode of a session that has not changed it.
+    pub mode: String,
+    /// The items of the status line.
+    pub status: Vec<status::Item>,
+    /// Whether every change is a printed line, for a screen reader.
+    pub is_linear: bool,
 }
 
 impl Setup {
@@ -116,6 +129,9 @@ impl Setup {
             branch: String::new(),
             sandbox: String::new(),
             is_confined: false,
+            mode: String::new(),
+            status: status::default_items(),
+            is_linear: false,
         }
     }
 }
@@ -142,7 +158,7 @@ struct Notice {
 }
 
 /// What an overlay is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Purpose {
     /// To read.
     Read,
@@ -154,6 +170,8 @@ enum Purpose {
     Queue,
     /// To change the permission mode.
     Mode,
+    /// To compact the conversation.
+    Compact { focus: Option<String> },
 }
 
 /// The state of the screen.
@@ -180,6 +198,10 @@ pub struct App {
     has_focus: bool,
     is_full_screen: bool,
     detail: Detail,
+    /// The rows of the state that a screen reader has got.
+    spoken: Vec<String>,
+    /// Whether the person folded the task list.
+    hides_tasks: bool,
     /// In full screen: rows of the transcript below the window.
     scroll: usize,
     size: Size,
@@ -211,6 +233,8 @@ impl App {
             has_focus: true,
             is_full_screen: false,
             detail: Detail::default(),
+            spoken: Vec::new(),
+            hides_tasks: false,
             scroll: 0,
             size: Size { columns: setup.theme.width, rows: 24 },
             setup,
@@ -288,9 +312,9 @@ impl App {
                 self.effects.push(Effect::Refresh);
             }
             FeedItem::Skipped { events } => {
+                self.facts.skipped = events;
                 let theme = self.theme();
-                let words = format!("{events} earlier events are not shown");
-                self.finished.push(theme.paint(Style::Dim, &text::cut(&words, theme.width, &theme)));
+                self.finished.push(not_shown(events, &theme));
             }
             // The status line says so until the connection is back; the reason is shown once.
             FeedItem::Lost { .. } if self.facts.connection == Connection::Lost => {}
@@ -327,7 +351,10 @@ impl App {
 
     /// How long what is shown stays true without another event: to the next second of a run, to the end of a notice.
     pub fn next_tick(&self, now: Timestamp) -> Option<Duration> {
-        let second = self.facts.elapsed(now).map(|elapsed| {
+        if self.setup.is_linear {
+            return None;
+        }
+        let second = self.facts.elapsed(now).filter(|_| self.setup.theme.motion).map(|elapsed| {
             let part = u64::from(elapsed.subsec_millis());
             Duration::from_millis(1_000_u64.saturating_sub(part).max(1))
         });
@@ -371,6 +398,13 @@ impl App {
     pub fn prompt(&mut self, words: &str, delivery: Delivery) {
         self.send(Action::Prompt { content: PromptContent::text(words), delivery });
     }
+}
+
+/// Says how many earlier events are not shown.
+fn not_shown(events: u64, theme: &Theme) -> String {
+    let words =
+        format!("{} not shown: /pager all", human::counted(events, "earlier event", "earlier events"));
+    theme.paint(Style::Dim, &text::cut(&words, theme.width, theme))
 }
 
 /// The commands for completion and help.

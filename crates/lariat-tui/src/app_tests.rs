@@ -291,3 +291,39 @@ fn a_thousand_questions_are_never_answered_by_typed_text() {
     assert_eq!(app.draft(), typed);
     assert_eq!(app.asks(), asks.len());
 }
+
+#[test]
+fn a_key_reaches_every_mode_by_the_names_of_the_host() {
+    let mut app = app(SessionStatus::Idle);
+    let mut seen = Vec::new();
+    for seq in 2..6 {
+        press(&mut app, KeyCode::BackTab, KeyModifiers::SHIFT);
+        let Some(Action::SetMode { mode }) = sent(&mut app).pop() else { panic!("no mode") };
+        let mut next = view(seq, SessionStatus::Idle);
+        next.mode = recorded(&mode).to_owned();
+        seen.push(mode);
+        app.view(next, NOW);
+    }
+    assert_eq!(seen, ["accept-edits", "plan", "auto", "default"]);
+}
+
+/// The name that a host records for a mode.
+fn recorded(mode: &str) -> &str {
+    if mode == "acceptEdits" { "accept-edits" } else { mode }
+}
+
+#[test]
+fn the_status_shows_the_mode_of_the_settings_until_the_session_has_its_own() {
+    let mut setup = Setup::new(Theme::plain(80), "/project");
+    setup.mode = "bypass".to_owned();
+    let mut app = App::new(setup);
+    let mut first = view(1, SessionStatus::Idle);
+    first.mode.clear();
+    app.opened(first, NOW);
+    let status = |app: &mut App| app.frame(SIZE, NOW).live.last().unwrap().clone();
+    assert!(status(&mut app).contains("bypass"));
+    let mut second = view(2, SessionStatus::Idle);
+    second.mode = "plan".to_owned();
+    app.view(second, NOW);
+    assert!(status(&mut app).contains("plan"));
+}

@@ -27,6 +27,7 @@ use crate::drafts::DraftFile;
 use crate::files::FileIndex;
 use crate::frame::Size;
 use crate::history::History;
+use crate::pages::Pages;
 use crate::screen::modes::{KeyReports, Modes};
 use crate::screen::{Reflow, Screen};
 pub use input::{Input, Keyboard};
@@ -82,6 +83,8 @@ pub struct Options {
     pub data: Option<PathBuf>,
     /// The files that `@` offers.
     pub files: Option<FileIndex>,
+    /// Where pages such as the permission rules come from.
+    pub pages: Option<Arc<dyn Pages>>,
     /// How the terminal reports keys.
     pub keys: KeyReports,
     /// What the terminal does with its rows when its width changes.
@@ -144,6 +147,7 @@ pub struct Client<W> {
     size: Size,
     machine: Arc<dyn Machine>,
     files: Option<FileIndex>,
+    pages: Option<Arc<dyn Pages>>,
     draft: Option<DraftFile>,
     history: Option<History>,
     directory: String,
@@ -166,7 +170,7 @@ impl<W: Write> Client<W> {
         input: Box<dyn Input>,
         size: Size,
     ) -> Self {
-        let Options { mut setup, data, mut files, reflow, machine, keys: _ } = options;
+        let Options { mut setup, data, mut files, pages, reflow, machine, keys: _ } = options;
         let mut draft = data.as_ref().map(|data| DraftFile::new(data.join("draft")));
         let mut history = data.map(|data| History::new(data.join("history")));
         // A file that cannot be read costs the person no session; the next save reports it.
@@ -179,17 +183,20 @@ impl<W: Write> Client<W> {
         if let Some(files) = &mut files {
             files.refresh(Duration::from_millis(machine.now().as_millis()));
         }
+        let screen = Screen::new(out, size).with_reflow(reflow);
+        let screen = if setup.is_linear { screen.linear() } else { screen };
         Self {
             directory: setup.directory.clone(),
             runs_go_on: setup.runs_go_on,
             app: App::new(setup),
-            screen: Screen::new(out, size).with_reflow(reflow),
+            screen,
             state: work::State::new(Arc::clone(&sessions)),
             sessions,
             input,
             size,
             machine,
             files,
+            pages,
             draft,
             history,
         }

@@ -3,7 +3,8 @@
 //! A task reads both streams of a session and puts live items behind the durable ones that they follow. When a stream
 //! is lost, it connects again from the last cursor, waiting longer after each failure. The channel to the client is
 //! bounded: while it is full, the task reads nothing, and the host drops live items (see [`lariat_api::Live::Resync`]).
-//! Invariant: every durable item is delivered once and in order.
+//! The feed begins with the newest events, so that the end of a long session is shown at once; [`read_newest`] reads more
+//! of them for the pager. Invariant: every durable item after the first is delivered once and in order.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,9 +24,7 @@ const MAX_WAITING: usize = 1_024;
 /// Maximum number of live items that wait for durable ones. The oldest is dropped when there are more.
 const MAX_HELD: usize = 4_096;
 /// Events that are shown of a session that was opened.
-const SHOWN: u64 = 2_000;
-/// A session with more events than this is shown from now on only: reading it would take seconds.
-const MAX_READ: u64 = 50_000;
+pub const SHOWN: u64 = 2_000;
 /// The wait after the first failure; it doubles up to [`MAX_DELAY`].
 const FIRST_DELAY: Duration = Duration::from_millis(250);
 const MAX_DELAY: Duration = Duration::from_secs(15);
@@ -73,8 +72,7 @@ impl Feed {
         let mut reader = Reader {
             sessions,
             session_id: view.session_id.clone(),
-            after: (view.seq > MAX_READ).then(|| view.cursor.clone()),
-            skip: if view.seq > MAX_READ { view.seq } else { view.seq.saturating_sub(SHOWN) },
+            after: None,
             order: Order::default(),
             sender,
         };
@@ -130,9 +128,8 @@ impl Order {
 struct Reader {
     sessions: Arc<dyn Sessions>,
     session_id: SessionId,
+    /// The position after the newest event that was delivered; `None` before the first.
     after: Option<Cursor>,
-    /// Events before this position are read but not delivered.
-    skip: u64,
     order: Order,
     sender: mpsc::Sender<FeedItem>,
 }
@@ -142,9 +139,6 @@ struct Detached;
 
 impl Reader {
     async fn run(&mut self) {
-        if self.skip > 0 && self.deliver(FeedItem::Skipped { events: self.skip }).await.is_err() {
-            return;
-        }
         let mut failures = 0;
         loop {
             let before = self.order.next;
@@ -154,9 +148,8 @@ impl Reader {
             }
             if problem.code == ProblemCode::CursorGone {
                 // The store was replaced: what this client showed stays, and the feed continues with new events.
-                match self.sessions.view(&self.session_id).await {
-                    Ok(view) => self.after = Some(view.cursor),
-                    Err(_) => self.after = None,
+                if let Ok(view) = self.sessions.view(&self.session_id).await {
+                    self.after = Some(view.cursor);
                 }
             } else if is_final(&problem.code) {
                 let _ = self.deliver(FeedItem::Ended(problem)).await;
@@ -175,11 +168,7 @@ impl Reader {
     async fn connect(&mut self, is_again: bool) -> Result<Problem, Detached> {
         let request = match &self.after {
             Some(after) => LogRequest::follow(after.clone()),
-            None => {
-                let mut request = LogRequest::default();
-                request.follow = true;
-                request
-            }
+            None => LogRequest::follow_last(SHOWN),
         };
         // The live stream first: an item between both is then held back instead of missed.
         let live = match self.sessions.live(&self.session_id).await {
@@ -226,10 +215,10 @@ impl Reader {
                     Some(Err(problem)) => return Ok(problem),
                     Some(Ok(LogItem::Event { cursor, event })) => {
                         self.order.next = event.seq + 1;
-                        self.after = Some(cursor);
-                        if event.seq >= self.skip {
-                            self.deliver(FeedItem::Durable(event)).await?;
+                        if self.after.replace(cursor).is_none() && event.seq > 0 {
+                            self.deliver(FeedItem::Skipped { events: event.seq }).await?;
                         }
+                        self.deliver(FeedItem::Durable(event)).await?;
                     }
                     Some(Ok(LogItem::Synced { cursor })) => {
                         self.order.next = cursor.next();
@@ -245,6 +234,29 @@ impl Reader {
     async fn deliver(&self, item: FeedItem) -> Result<(), Detached> {
         self.sender.send(item).await.map_err(|_| Detached)
     }
+}
+
+/// Reads at most this many of the newest events of a session, oldest first.
+///
+/// # Errors
+/// If the host does not respond or the session does not exist.
+pub async fn read_newest(
+    sessions: &dyn Sessions,
+    session_id: &SessionId,
+    most: u64,
+) -> Result<Vec<Event>, Problem> {
+    let mut request = LogRequest::follow_last(most);
+    request.follow = false;
+    let mut log = sessions.log(session_id, request).await?;
+    let mut events = Vec::new();
+    while let Some(item) = log.next().await {
+        match item? {
+            LogItem::Event { event, .. } => events.push(event),
+            LogItem::Synced { .. } => break,
+            _ => {}
+        }
+    }
+    Ok(events)
 }
 
 fn delay(failures: u32) -> Duration {

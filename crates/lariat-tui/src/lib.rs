@@ -10,6 +10,7 @@
 //! - [`keymap`]: which key does what.
 //! - [`history`], [`drafts`]: messages sent before and unsent drafts, on disk; [`files`]: the files that `@` offers.
 //! - [`slash`]: the table of `/` commands.
+//! - [`pages`]: texts that the program around the client provides.
 //! - [`status`]: the status line.
 //! - [`screen`]: writes frames to a terminal. Finished rows are printed once, and only the live region is redrawn.
 //! - [`feed`]: durable and live items of a session in one order.
@@ -32,6 +33,7 @@ mod fuzzy;
 pub mod history;
 pub mod keymap;
 pub mod overlay;
+pub mod pages;
 pub mod screen;
 pub mod slash;
 pub mod status;

@@ -28,8 +28,18 @@ pub enum Verb {
     Model,
     /// Changes to plan mode.
     Plan,
-    /// Compacts the conversation.
+    /// Compacts the conversation, or undoes that.
     Compact,
+    /// Shows the permission mode and rules.
+    Permissions,
+    /// Checks the setup.
+    Doctor,
+    /// Shows the MCP servers.
+    Servers,
+    /// Lists sub-agents and forks.
+    Agents,
+    /// Exports the session.
+    Share,
     /// Shows what fills the context window.
     Context,
     /// Shows tokens and cost.
@@ -50,8 +60,6 @@ pub enum Verb {
     Checkpoint,
     /// Returns to a checkpoint.
     Restore,
-    /// Undoes the newest compaction.
-    UndoCompaction,
     /// Changes the title.
     Rename,
     /// Shows the whole transcript.
@@ -87,8 +95,13 @@ pub const COMMANDS: &[SlashCommand] = &[
     command("mode", "[name]", "Show or change the permission mode", Verb::Mode),
     command("model", "[name] [effort]", "Show or change the model", Verb::Model),
     command("plan", "", "Switch to plan mode: collect changes for approval", Verb::Plan),
-    command("compact", "[focus]", "Summarize the conversation to free context", Verb::Compact),
-    command("undo-compaction", "", "Undo the newest compaction", Verb::UndoCompaction),
+    command("permissions", "", "Show the permission mode and rules", Verb::Permissions),
+    command(
+        "compact",
+        "[focus|undo]",
+        "Summarize the conversation to free context, or undo that",
+        Verb::Compact,
+    ),
     command("context", "", "Show what fills the context window", Verb::Context),
     command("cost", "", "Show tokens and cost of this session", Verb::Cost),
     command("diff", "", "Show file changes of this session", Verb::Diff),
@@ -97,14 +110,18 @@ pub const COMMANDS: &[SlashCommand] = &[
     command("new", "", "Start a new session", Verb::New),
     command("fork", "", "Continue in a copy of this session", Verb::Fork),
     command("rewind", "[n]", "Go back n of your messages [1]", Verb::Rewind),
+    command("agents", "", "List sub-agents and forks, and open one", Verb::Agents),
+    command("share", "[file]", "Export this session to a file", Verb::Share),
     command("checkpoint", "<label>", "Name a point to return to", Verb::Checkpoint),
     command("restore", "<label> [conversation|files|both]", "Return to a checkpoint [both]", Verb::Restore),
     command("rename", "<title>", "Change the title of this session", Verb::Rename),
-    command("pager", "", "Show the whole transcript", Verb::Pager),
+    command("pager", "[all]", "Show the transcript; all: with earlier events", Verb::Pager),
     command("copy", "", "Copy the newest reply", Verb::Copy),
     command("queue", "[resume|clear]", "Show, resume or clear the queue", Verb::Queue),
     command("goal", "<text>", "Set a goal for this and later sessions", Verb::Goal),
     command("learn", "<text>", "Record a learning for later sessions", Verb::Learn),
+    command("mcp", "", "Show the MCP servers", Verb::Servers),
+    command("doctor", "", "Check your setup and suggest fixes", Verb::Doctor),
     command("full", "", "Switch between inline and full screen", Verb::Full),
     command("detach", "", "Leave a session of the background host; it continues", Verb::Detach),
     command("quit", "", "Quit", Verb::Quit),

@@ -5,7 +5,7 @@
 use lariat_core::id::{MessageId, SessionId};
 use lariat_core::usage::Usage;
 use lariat_runtime::{AgentError, CompactionReport};
-use lariat_service::{ServiceError, Session, SessionOptions};
+use lariat_service::{LoadedProject, ServiceError, Session, SessionOptions, SessionSelector};
 use serde::Serialize;
 
 use super::selected_session::{SelectedSession, interrupted};
@@ -50,6 +50,35 @@ pub(crate) async fn compact(env: &ProcessEnv, args: CompactArgs) -> CommandResul
     };
     session.close().await;
     ended
+}
+
+/// What a compaction of a session would do, as text. Another process or this one may have the session open: the preview
+/// works on a copy in memory.
+pub(crate) async fn preview_text(
+    env: &ProcessEnv,
+    place: &LoadedProject,
+    id: &SessionId,
+    focus: Option<&str>,
+) -> Result<String, Problem> {
+    let (service, copies) = (env.service(place).await?, env.ephemeral(place).await?);
+    let copy = sessions::copy(&service, &copies, id).await?;
+    let session = copies.inspect_session(place, &SessionSelector::Resume(copy.to_string())).await?;
+    let preview = session.preview_compaction(focus).await;
+    session.close().await;
+    let CompactionReport { tokens_before, tokens_after, gone, .. } =
+        preview.map_err(|error| match error {
+            ServiceError::Agent(AgentError::Interrupted(_)) => {
+                Problem::new(Exit::Session, "a run is active: compact when it has ended")
+            }
+            error => error.into(),
+        })?;
+    Ok(format!(
+        "Frees about {} of {} tokens, less the summary that the model writes.\n{} replaced or shortened:\n{}",
+        print::count(tokens_before.saturating_sub(tokens_after)),
+        print::count(tokens_before),
+        print::counted(gone.len(), "message is", "messages are"),
+        sessions::conversation_text(&gone),
+    ))
 }
 
 async fn undo(session: &Session, selected: &SelectedSession, json: bool) -> CommandResult {

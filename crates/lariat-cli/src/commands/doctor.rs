@@ -13,7 +13,7 @@ use lariat_guard::{SettingsError, Trust};
 use lariat_service::config::KeyStorage;
 use lariat_service::local::OpenError;
 use lariat_service::models::Models;
-use lariat_service::{LoadedProject, ServiceError, sandbox_probe};
+use lariat_service::{LoadOptions, LoadedProject, ServiceError, sandbox_probe};
 use serde::Serialize;
 
 use super::{CommandResult, print, trust, trust_prompt};
@@ -54,8 +54,24 @@ fn bad(about: &'static str, what: impl Into<String>, fix: impl Into<String>) -> 
 }
 
 pub(crate) async fn doctor(env: &ProcessEnv, args: &DoctorArgs) -> CommandResult {
+    let findings = findings(env, &env.load_options(None)).await;
+    let is_bad = findings.iter().any(|finding| finding.level == Level::Problem);
+    if args.json {
+        print::json(&findings)?;
+    } else {
+        print::out(&text(&findings));
+    }
+    Ok(if is_bad { Exit::VerificationFailed } else { Exit::Done })
+}
+
+/// What the checks found, as text.
+pub(crate) async fn report(env: &ProcessEnv, options: &LoadOptions) -> String {
+    text(&findings(env, options).await)
+}
+
+async fn findings(env: &ProcessEnv, options: &LoadOptions) -> Vec<Finding> {
     let mut findings = Vec::new();
-    match LoadedProject::load(&env.load_options(None), &env.folders) {
+    match LoadedProject::load(options, &env.folders) {
         Err(error) => findings.extend(invalid_settings(error)),
         Ok(place) => {
             findings.extend(settings(&place));
@@ -68,25 +84,23 @@ pub(crate) async fn doctor(env: &ProcessEnv, args: &DoctorArgs) -> CommandResult
     }
     findings.extend(terminal(env));
     findings.push(git(env));
-    let is_bad = findings.iter().any(|finding| finding.level == Level::Problem);
-    if args.json {
-        print::json(&findings)?;
-    } else {
-        findings.iter().for_each(print_finding);
-    }
-    Ok(if is_bad { Exit::VerificationFailed } else { Exit::Done })
+    findings
 }
 
-fn print_finding(finding: &Finding) {
-    let mark = match finding.level {
-        Level::Ok => "ok     ",
-        Level::Warning => "warning",
-        Level::Problem => "PROBLEM",
-    };
-    print::out(&format!("{mark}  {:<9} {}\n", finding.about, display::line(&finding.what)));
-    if let Some(fix) = &finding.fix {
-        print::out(&format!("{:>20} {}\n", "→", display::line(fix)));
+fn text(findings: &[Finding]) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        let mark = match finding.level {
+            Level::Ok => "ok     ",
+            Level::Warning => "warning",
+            Level::Problem => "PROBLEM",
+        };
+        text.push_str(&format!("{mark}  {:<9} {}\n", finding.about, display::line(&finding.what)));
+        if let Some(fix) = &finding.fix {
+            text.push_str(&format!("{:>20} {}\n", "→", display::line(fix)));
+        }
     }
+    text
 }
 
 /// Lists every restriction that cannot be enforced, or the one problem that prevents reading further.

@@ -8,6 +8,8 @@ use lariat_host::process::Supervisor;
 use lariat_runtime::Gate;
 use lariat_service::local::HookPrograms;
 use lariat_service::{LoadedProject, is_tool, sandbox_probe};
+use lariat_terminal::table::table;
+use lariat_terminal::theme::Theme;
 use serde::Serialize;
 
 use super::CommandResult;
@@ -82,6 +84,36 @@ fn gate(env: &ProcessEnv, place: &LoadedProject, book: ApprovalStore) -> Result<
 }
 
 fn list(env: &ProcessEnv, place: &LoadedProject, book: &ApprovalStore, json: bool) -> CommandResult {
+    let listing = listing(env, place, book)?;
+    if json {
+        return print::json(&listing);
+    }
+    print::out(&listing.text(&print::theme()));
+    listing.warnings.iter().for_each(|warning| print::note(&format!("warning: {warning}")));
+    Ok(Exit::Done)
+}
+
+/// The rules in force in a directory, as text for a session in this mode.
+pub(crate) fn rules_text(
+    env: &ProcessEnv,
+    place: &LoadedProject,
+    mode: &str,
+    width: usize,
+) -> Result<String, Problem> {
+    let mut listing = listing(env, place, &ApprovalStore::new(env.folders.approvals()))?;
+    if let Some(mode) = Mode::parse(mode) {
+        listing.mode = mode.name();
+    }
+    let mut text = listing.text(&Theme::plain(width));
+    listing.warnings.iter().for_each(|warning| text.push_str(&format!("warning: {warning}\n")));
+    Ok(text)
+}
+
+fn listing(
+    env: &ProcessEnv,
+    place: &LoadedProject,
+    book: &ApprovalStore,
+) -> Result<PermissionListing, Problem> {
     let settings = place.opened.settings();
     let rules = settings.rules.iter().map(|rule| ListedRule {
         effect: rule.effect.to_string(),
@@ -89,37 +121,31 @@ fn list(env: &ProcessEnv, place: &LoadedProject, book: &ApprovalStore, json: boo
         origin: rule.origin.to_string(),
     });
     let gate = gate(env, place, book.clone())?;
-    let listing = PermissionListing {
+    Ok(PermissionListing {
         mode: gate.mode().name(),
         trusted: place.opened.trust == lariat_guard::Trust::Trusted,
         rules: rules.collect(),
         approvals: book.of(&place.path().display().to_string())?,
         warnings: gate.guard().warnings().iter().map(ToString::to_string).collect(),
-    };
-    if json {
-        return print::json(&listing);
+    })
+}
+
+impl PermissionListing {
+    fn text(&self, theme: &Theme) -> String {
+        let mode = format!("mode: {}\n", self.mode);
+        let rules =
+            self.rules.iter().map(|rule| vec![rule.effect.clone(), rule.rule.clone(), rule.origin.clone()]);
+        let approvals = self.approvals.iter().map(|approval| {
+            let origin = format!("approved: {}", print::abbreviate(&approval.asked, 50));
+            vec!["allow".to_owned(), approval.rule.clone(), origin]
+        });
+        let rows: Vec<Vec<String>> = rules.chain(approvals).collect();
+        if rows.is_empty() {
+            return format!("{mode}no rules: actions that the mode does not allow require approval\n");
+        }
+        let columns = [Column::text("EFFECT"), Column::whole("RULE"), Column::text("ORIGIN")];
+        format!("{mode}{}", table(&columns, &rows, theme))
     }
-    print::line(&format!("mode: {}", listing.mode));
-    let mut rows: Vec<Vec<String>> =
-        listing.rules.into_iter().map(|rule| vec![rule.effect, rule.rule, rule.origin]).collect();
-    let approved = |approval: lariat_guard::Approval| {
-        vec![
-            "allow".to_owned(),
-            approval.rule,
-            format!("approved: {}", print::abbreviate(&approval.asked, 50)),
-        ]
-    };
-    rows.extend(listing.approvals.into_iter().map(approved));
-    if rows.is_empty() {
-        print::line("no rules: actions that the mode does not allow require approval");
-    } else {
-        print::out(&print::table(
-            &[Column::text("EFFECT"), Column::whole("RULE"), Column::text("ORIGIN")],
-            &rows,
-        ));
-    }
-    listing.warnings.iter().for_each(|warning| print::note(&format!("warning: {warning}")));
-    Ok(Exit::Done)
 }
 
 /// Prints the decision for a tool call. Exits with 0 if it would run without asking.

@@ -17,16 +17,18 @@ use lariat_core::time::Timestamp;
 use lariat_runtime::system::SystemClock;
 use lariat_server::unix;
 use lariat_service::config::Settings;
-use lariat_service::{HostOptions, LoadedProject, LocalService, ProjectAgents, SessionSelector};
+use lariat_service::{HostOptions, LoadOptions, LoadedProject, LocalService, ProjectAgents, SessionSelector};
 use lariat_tui::app::Setup;
 use lariat_tui::client::{self, End, EndReason, Machine, Options, Start};
 use lariat_tui::files::FileIndex;
 use lariat_tui::keymap::Keymap;
 use lariat_tui::screen::Reflow;
 use lariat_tui::screen::modes::KeyReports;
+use lariat_tui::status;
 use uuid::Uuid;
 
 use super::background::{Connection, from_protocol};
+use super::ui_pages::LocalPages;
 use super::{CommandResult, print, run, trust_prompt};
 use crate::args::background::AttachArgs;
 use crate::args::prompt;
@@ -99,11 +101,11 @@ pub(crate) async fn open(env: &ProcessEnv, args: RunArgs) -> CommandResult {
         && let Some(remote) = running_in_background(env, id).await?
     {
         let start = Start::Open { session_id: id.clone(), prompt: task.prompt };
-        return follow(env, &place, Arc::new(remote), start, true).await;
+        return follow(env, &options, &place, Arc::new(remote), start, true).await;
     }
-    let sessions = host(env, service.clone(), options);
+    let sessions = host(env, service.clone(), options.clone());
     let start = start(&service, &place, &task, which, resumed).await?;
-    follow(env, &place, Arc::new(sessions), start, false).await
+    follow(env, &options, &place, Arc::new(sessions), start, false).await
 }
 
 /// Shows a session of the background host.
@@ -111,9 +113,10 @@ pub(crate) async fn attach(env: &ProcessEnv, args: &AttachArgs) -> CommandResult
     let connection = Connection::open(env).await?;
     let view = connection.find(&args.id).await?;
     let directory = view.directory.as_ref().map(PathBuf::from).filter(|directory| directory.is_dir());
-    let place = env.load_project(&env.load_options(directory.as_ref()))?;
+    let options = env.load_options(directory.as_ref());
+    let place = env.load_project(&options)?;
     let start = Start::Open { session_id: view.session_id, prompt: None };
-    follow(env, &place, Arc::new(connection.remote), start, true).await
+    follow(env, &options, &place, Arc::new(connection.remote), start, true).await
 }
 
 /// The session, if the background host runs it now.
@@ -128,11 +131,7 @@ async fn running_in_background(
 }
 
 /// Hosts sessions in this process.
-fn host(
-    env: &ProcessEnv,
-    service: LocalService,
-    options: lariat_service::LoadOptions,
-) -> impl Sessions + 'static {
+fn host(env: &ProcessEnv, service: LocalService, options: LoadOptions) -> impl Sessions + 'static {
     let principal = unix::principal(env.variable("USER"));
     let mut hosting = HostOptions::default();
     hosting.ask_policy = AskPolicy::Wait;
@@ -161,6 +160,7 @@ async fn start(
 /// Shows the session until the person leaves.
 async fn follow(
     env: &ProcessEnv,
+    loading: &LoadOptions,
     place: &LoadedProject,
     sessions: Arc<dyn Sessions>,
     start: Start,
@@ -169,7 +169,15 @@ async fn follow(
     let mut setup =
         Setup::new(env.terminal(&place.settings, Stream::Output), place.path().display().to_string());
     setup.runs_go_on = runs_go_on;
+    setup.mode = place.settings.mode.unwrap_or_default().name().to_owned();
     (setup.vim, setup.keymap) = (place.settings.ui.vim, keymap(&place.settings.ui.keys)?);
+    setup.status = status::items(&place.settings.ui.status)
+        .map_err(|cause| Problem::new(Exit::Setup, cause).at("ui.status"))?;
+    if place.settings.ui.screen_reader {
+        setup.is_linear = true;
+        // A reader names symbols one by one.
+        (setup.theme.unicode, setup.theme.links) = (false, false);
+    }
     setup.branch = branch(place.path()).unwrap_or_default();
     (setup.sandbox, setup.is_confined) = sandbox(&place.settings);
     let term = env.variable("TERM").unwrap_or_default();
@@ -177,6 +185,7 @@ async fn follow(
         setup,
         data: Some(env.folders.screen(place.path())),
         files: Some(FileIndex::new(place.path().to_path_buf())),
+        pages: Some(Arc::new(LocalPages::new(env.clone(), loading.clone()))),
         keys: if term == "linux" { KeyReports::Plain } else { KeyReports::Enhanced },
         reflow: reflow(env, term),
         machine: Arc::new(ThisMachine { editor: editor(env), scratch: env.folders.scratch() }),

@@ -293,7 +293,8 @@ impl Status {
 
 fn spinner(now: Timestamp, theme: &Theme) -> &'static str {
     let frames: &[&'static str] = if theme.unicode { &SPINNER } else { &ASCII_SPINNER };
-    let at = now.as_millis() / SPIN % frames.len().max(1) as u64;
+    let now = if theme.motion { now.as_millis() } else { 0 };
+    let at = now / SPIN % frames.len().max(1) as u64;
     frames.get(usize::try_from(at).unwrap_or_default()).copied().unwrap_or_default()
 }
 

@@ -37,4 +37,6 @@ mod terminal;
 mod terminal_prompts;
 mod ui;
 mod ui_limits;
+mod ui_pages;
+mod ui_two_terminals;
 mod wire;

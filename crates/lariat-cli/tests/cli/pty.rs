@@ -198,6 +198,20 @@ impl Pty {
         self.shown.lock().unwrap().modes.on.clone()
     }
 
+    /// Waits until a text has left the screen.
+    #[track_caller]
+    pub(crate) fn lacks(&self, text: &str) {
+        let begun = Instant::now();
+        while self.screen().contains(text) {
+            assert!(
+                begun.elapsed() < crate::fixture::PATIENCE,
+                "`{text}` is still there:\n{}",
+                self.screen()
+            );
+            std::thread::sleep(LOOK);
+        }
+    }
+
     /// Waits until the program has written nothing for a moment.
     pub(crate) fn settle(&self) {
         let mut before = u64::MAX;

@@ -86,6 +86,8 @@ async fn terminal_is_restored_after_a_signal_and_after_quitting() {
     // The script of the terminal checks the modes after the program has ended.
     let terminal = Terminal::start(&fixture, &["hello"]);
     terminal.shows("Hi.");
+    // While the run is active, the first key asks.
+    terminal.shows("idle");
     terminal.types(&["C-d"]);
     terminal.shows("ended: 0");
     let pty = Pty::start(&fixture, &[], 80, 24);

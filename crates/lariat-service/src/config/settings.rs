@@ -414,11 +414,25 @@ pub struct UiSettings {
     pub vim: bool,
     /// Keys of the terminal UI, each as `ACTION = KEY`.
     pub keys: Vec<String>,
+    /// Items of the status line of the terminal UI, in order.
+    pub status: Vec<String>,
+    /// Whether the terminal UI prints every change as a line, for screen readers.
+    pub screen_reader: bool,
+    /// Whether the terminal may show animations and running clocks.
+    pub motion: bool,
 }
 
 impl Default for UiSettings {
     fn default() -> Self {
-        Self { color: ColorChoice::Auto, links: true, vim: false, keys: Vec::new() }
+        Self {
+            color: ColorChoice::Auto,
+            links: true,
+            vim: false,
+            keys: Vec::new(),
+            status: Vec::new(),
+            screen_reader: false,
+            motion: true,
+        }
     }
 }
 

@@ -1,14 +1,15 @@
 //! What the `/` commands do, and the overlays that they open.
 
-use lariat_api::{Action, CheckpointParts, Edit};
+use lariat_api::{Action, CheckpointParts, ChildSession, Edit};
 use lariat_core::content;
 use lariat_core::event::Goal;
 use lariat_core::time::Timestamp;
 use lariat_terminal::human;
 use lariat_terminal::theme::Style;
 
-use super::{App, Effect, Purpose, command_hints, keys};
-use crate::overlay::{Help, Item, Overlay, Pager, Picker};
+use super::{App, Effect, Purpose, command_hints, keys, not_shown};
+use crate::overlay::{Confirm, Help, Item, Overlay, Pager, Picker};
+use crate::pages::Page;
 use crate::slash::Verb;
 use crate::transcript::Detail;
 
@@ -28,11 +29,16 @@ impl App {
             Verb::Mode => self.send(Action::SetMode { mode: text() }),
             Verb::Plan => self.send(Action::SetMode { mode: "plan".to_owned() }),
             Verb::Model => self.model(arguments),
-            Verb::Compact => self.send(Action::Compact { focus: optional() }),
-            Verb::UndoCompaction => {
+            Verb::Compact if arguments == "undo" => {
                 let compaction = self.facts.compaction.ok_or("this session has no compaction to undo")?;
                 self.send(Action::UndoCompaction { compaction });
             }
+            Verb::Compact => self.ask_for(Page::Compaction { focus: optional() }),
+            Verb::Permissions => self.ask_for(Page::Permissions),
+            Verb::Doctor => self.ask_for(Page::Doctor),
+            Verb::Servers => self.ask_for(Page::Servers),
+            Verb::Share => self.ask_for(Page::Export { path: optional() }),
+            Verb::Agents => return self.open_agents().map(|()| None),
             Verb::Context => self.effects.push(Effect::Context),
             Verb::Diff => self.effects.push(Effect::Diff),
             Verb::Cost => self.say_cost(),
@@ -48,6 +54,10 @@ impl App {
             Verb::Checkpoint => self.send(Action::Checkpoint { label: text() }),
             Verb::Restore => self.restore(arguments),
             Verb::Rename => self.send(Action::Describe { title: Some(text()), tags: None }),
+            Verb::Pager if arguments == "all" && self.facts.skipped > 0 => {
+                self.effects.push(Effect::Earlier(self.theme()));
+                self.say(Style::Dim, "reading earlier events");
+            }
             Verb::Pager => self.open_pager(),
             Verb::Copy => {
                 let reply = self.transcript.last_reply().ok_or("this session has no reply to copy")?;
@@ -67,6 +77,40 @@ impl App {
             Verb::Quit => self.effects.push(Effect::Quit),
         }
         Ok(None)
+    }
+
+    fn ask_for(&mut self, page: Page) {
+        if matches!(page, Page::Doctor) {
+            self.say(Style::Dim, "checking the setup");
+        }
+        self.effects.push(Effect::Page(page));
+    }
+
+    /// Lists sub-agents and forks, to open one.
+    fn open_agents(&mut self) -> Result<(), String> {
+        let children = self.facts.view.as_ref().map(|view| view.children.as_slice()).unwrap_or_default();
+        if children.is_empty() {
+            return Err("this session has no sub-agents and no forks".to_owned());
+        }
+        let item = |child: &ChildSession| {
+            let id: String = child.session_id.as_str().chars().take(8).collect();
+            Item {
+                id: child.session_id.as_str().to_owned(),
+                label: child.task.clone().unwrap_or_else(|| "fork".to_owned()),
+                detail: if child.is_running { format!("{id} running") } else { id },
+                preview: child.task.clone(),
+            }
+        };
+        let items = children.iter().map(item).collect();
+        self.pick(Purpose::Session, "Sub-agents and forks", items);
+        Ok(())
+    }
+
+    /// Asks whether to compact, with what is known about it. Compaction can be undone, so Enter agrees.
+    pub(super) fn confirm_compaction(&mut self, focus: Option<String>, details: &str) {
+        let title = Page::Compaction { focus: None }.title();
+        let confirm = Confirm::new(title, details, "Cancel", "Compact").that_can_be_undone();
+        self.overlay = Some((Purpose::Compact { focus }, Overlay::Confirm(confirm)));
     }
 
     fn model(&mut self, arguments: &str) {
@@ -202,7 +246,11 @@ impl App {
 
     pub(super) fn open_pager(&mut self) {
         let theme = self.theme();
-        let rows = self.transcript.rows(&theme, Detail::Full).to_vec();
+        let mut rows = Vec::new();
+        if self.facts.skipped > 0 {
+            rows.push(not_shown(self.facts.skipped, &theme));
+        }
+        rows.extend_from_slice(self.transcript.rows(&theme, Detail::Full));
         self.page("Transcript", rows, true);
     }
 

@@ -5,9 +5,10 @@
 use std::time::Duration;
 
 use lariat_api::{QueuedMessage, SessionStatus, SessionView};
-use lariat_core::event::{AgentEvent, Event};
+use lariat_core::event::{AgentEvent, Event, Task};
 use lariat_core::id::{EventId, ToolCallId};
 use lariat_core::time::Timestamp;
+use lariat_core::usage::Cost;
 
 use crate::status::Waits;
 
@@ -32,6 +33,8 @@ pub(super) struct Facts {
     pub(super) view: Option<SessionView>,
     /// The number of durable events that were included.
     seq: u64,
+    /// The number of earlier events that the client did not read.
+    pub(super) skipped: u64,
     /// Since when a run is active.
     since: Option<Timestamp>,
     is_interrupted: bool,
@@ -41,6 +44,10 @@ pub(super) struct Facts {
     retry: Option<(Timestamp, bool)>,
     /// The newest compaction.
     pub(super) compaction: Option<EventId>,
+    /// The task list of the agent.
+    tasks: Vec<Task>,
+    /// The cost of the session when the run started, if the client saw that.
+    cost_before: Option<Cost>,
 }
 
 impl Facts {
@@ -56,6 +63,7 @@ impl Facts {
             AgentEvent::AgentStart(_) | AgentEvent::LoopRecovered { .. } => {
                 self.since = self.since.or(Some(record.timestamp));
                 self.is_interrupted = false;
+                self.cost_before = self.view.as_ref().map(|view| view.usage.cost);
             }
             AgentEvent::AgentEnd { .. } => self.end(),
             AgentEvent::TurnStart { .. } | AgentEvent::MessageEnd { .. } => self.retry = None,
@@ -65,6 +73,7 @@ impl Facts {
             AgentEvent::ToolExecutionEnd { tool_call_id, .. } => {
                 self.tools.retain(|(id, _)| id != tool_call_id);
             }
+            AgentEvent::TasksChanged { tasks, .. } => self.tasks.clone_from(tasks),
             AgentEvent::Compaction { .. } => self.compaction = Some(record.id),
             AgentEvent::CompactionUndone { .. } => self.compaction = None,
             _ => {}
@@ -92,6 +101,11 @@ impl Facts {
         self.seq
     }
 
+    /// Whether the view includes events that have not arrived yet.
+    pub(super) fn is_behind(&self) -> bool {
+        self.view.as_ref().is_some_and(|view| view.seq > self.seq)
+    }
+
     /// Includes a view that is not older than the events.
     pub(super) fn include(&mut self, view: SessionView, now: Timestamp) {
         self.is_interrupted = view.status == SessionStatus::Interrupted;
@@ -100,7 +114,25 @@ impl Facts {
         } else if self.since.is_none() {
             self.since = Some(now);
         }
+        // A host may leave out what is completed; the event has the whole list.
+        let open = |tasks: &[Task]| -> Vec<Task> {
+            tasks.iter().filter(|task| !task.is_completed()).cloned().collect()
+        };
+        if open(&self.tasks) != open(&view.tasks) {
+            self.tasks.clone_from(&view.tasks);
+        }
         self.view = Some(view);
+    }
+
+    /// The task list of the agent, unless every task is completed.
+    pub(super) fn tasks(&self) -> &[Task] {
+        if self.tasks.iter().all(Task::is_completed) { &[] } else { &self.tasks }
+    }
+
+    /// The cost of the newest run, if the client saw its start.
+    pub(super) fn run_cost(&self) -> Option<Cost> {
+        let cost = self.view.as_ref()?.usage.cost.as_nano_usd();
+        Some(Cost::from_nano_usd(cost.saturating_sub(self.cost_before?.as_nano_usd())))
     }
 
     fn end(&mut self) {

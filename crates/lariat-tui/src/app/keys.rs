@@ -17,7 +17,7 @@ use crate::slash::{self, Submitted};
 use crate::transcript::Detail;
 
 /// The permission modes that a key switches between. Others must be named.
-pub(super) const MODES: [&str; 4] = ["default", "acceptEdits", "plan", "auto"];
+pub(super) const MODES: [&str; 4] = ["default", "accept-edits", "plan", "auto"];
 
 impl App {
     /// Handles a key.
@@ -81,21 +81,27 @@ impl App {
 
     fn overlay_key(&mut self, key: KeyEvent) {
         let Some((purpose, overlay)) = &mut self.overlay else { return };
-        let purpose = *purpose;
+        let purpose = purpose.clone();
         match overlay.key(key) {
             OverlayOutcome::Unused | OverlayOutcome::Changed => {}
-            OverlayOutcome::Closed | OverlayOutcome::Confirmed => self.overlay = None,
+            OverlayOutcome::Closed => self.overlay = None,
+            OverlayOutcome::Confirmed => {
+                self.overlay = None;
+                if let Purpose::Compact { focus } = purpose {
+                    self.send(Action::Compact { focus });
+                }
+            }
             OverlayOutcome::Copy(text) => self.effects.push(Effect::Copy(text)),
             OverlayOutcome::Chosen(id) => {
                 self.overlay = None;
-                self.chosen(purpose, &id);
+                self.chosen(&purpose, &id);
             }
         }
     }
 
-    fn chosen(&mut self, purpose: Purpose, id: &str) {
+    fn chosen(&mut self, purpose: &Purpose, id: &str) {
         match purpose {
-            Purpose::Read => {}
+            Purpose::Read | Purpose::Compact { .. } => {}
             Purpose::Session => self.effects.push(Effect::OpenSession(id.into())),
             Purpose::Rewind => self.rewind_to(id),
             Purpose::Queue => self.unqueue(Some(id)),
@@ -129,6 +135,7 @@ impl App {
             Some(KeyAction::Quit) => self.quit_key(armed, false),
             Some(KeyAction::NextMode) => self.next_mode(),
             Some(KeyAction::Details) => self.toggle_detail(),
+            Some(KeyAction::Tasks) => self.hides_tasks = !self.hides_tasks,
             Some(KeyAction::Pager) => self.open_pager(),
             Some(KeyAction::EditQueue) => self.open_queue(),
             Some(KeyAction::Help) => self.open_help(),
@@ -174,7 +181,7 @@ impl App {
     }
 
     fn next_mode(&mut self) {
-        let mode = self.facts.view.as_ref().map(|view| view.mode.clone()).unwrap_or_default();
+        let mode = self.mode();
         let place = MODES.iter().position(|name| *name == mode).map_or(0, |place| place + 1);
         if let Some(next) = MODES.get(place % MODES.len()) {
             self.send(Action::SetMode { mode: (*next).to_owned() });
@@ -182,11 +189,18 @@ impl App {
     }
 
     pub(super) fn toggle_full_screen(&mut self) {
+        if self.setup.is_linear {
+            self.say(Style::Dim, "a screen reader has no full screen");
+            return;
+        }
         self.is_full_screen = !self.is_full_screen;
         self.scroll = 0;
     }
 
     fn toggle_detail(&mut self) {
+        if self.setup.is_linear {
+            return self.open_pager();
+        }
         self.detail = if self.detail == Detail::Folded { Detail::Full } else { Detail::Folded };
         // Rows in the scrollback stay as they are, so details are shown in full screen.
         self.is_full_screen |= self.detail == Detail::Full;

@@ -1,14 +1,14 @@
 //! What is where on the screen.
 //!
-//! From top to bottom: what is not finished of the transcript, the question, the queue, a notice, the composer, a row
-//! of hints, the status line. In a low terminal, the transcript gives way first, then the question; the draft and the
-//! status line always have a row.
+//! From top to bottom: what is not finished of the transcript, the tasks of the agent, the question, the queue, a notice,
+//! the composer, a row of hints, the status line. In a low terminal, the transcript gives way first, then the question;
+//! the draft and the status line always have a row.
 
 use lariat_api::Delivery;
 use lariat_core::content;
 use lariat_core::time::Timestamp;
-use lariat_terminal::text;
 use lariat_terminal::theme::{Style, Theme};
+use lariat_terminal::{finished_call, text};
 
 use super::{App, Armed, Notice};
 use crate::frame::{Caret, Frame, Size};
@@ -20,6 +20,8 @@ use crate::status::Status;
 const HINT_HEIGHT: usize = 7;
 /// From this height on, an empty row separates the transcript from the rest.
 const GAP_HEIGHT: usize = 14;
+/// Rows of the agent's tasks.
+const TASK_ROWS: usize = 6;
 /// Rows of a list to pick from.
 const PICKER_ROWS: usize = 16;
 
@@ -30,6 +32,9 @@ impl App {
         self.now = now;
         if self.notice.as_ref().and_then(|notice| notice.until).is_some_and(|until| until <= now) {
             self.notice = None;
+        }
+        if self.setup.is_linear {
+            return self.linear_frame(now);
         }
         let theme = self.theme();
         let mut finished = std::mem::take(&mut self.finished);
@@ -86,10 +91,13 @@ impl App {
         let key = self.setup.keymap.hint(KeyAction::FocusAsk);
         let (ask, ask_caret) = self.asks.rows(theme, &key, room);
 
+        room = room.saturating_sub(ask.len());
+
         let mut rows = Vec::new();
         if has_gap {
             rows.push(String::new());
         }
+        rows.extend(self.task_rows(theme, (room / 3).min(TASK_ROWS)));
         let ask_caret = ask_caret.map(|caret| Caret { row: caret.row + rows.len(), ..caret });
         rows.extend(ask);
         rows.extend(queue);
@@ -103,12 +111,35 @@ impl App {
         (rows, ask_caret.unwrap_or(draft_caret))
     }
 
+    /// The tasks of the agent while a run is active. Tasks that are done give way first.
+    pub(super) fn task_rows(&self, theme: &Theme, most: usize) -> Vec<String> {
+        let tasks = self.facts.tasks();
+        if self.hides_tasks || !self.is_running() || most == 0 {
+            return Vec::new();
+        }
+        let first_open = tasks.iter().position(|task| !task.is_completed()).unwrap_or_default();
+        let first = first_open.min(tasks.len().saturating_sub(most));
+        let rest = tasks.get(first..).unwrap_or_default();
+        // A last row says how many more there are, if there is room for more than the first.
+        let shown = if rest.len() > most && most > 1 { most - 1 } else { most };
+        let mut rows: Vec<String> = rest
+            .iter()
+            .take(shown)
+            .map(|task| finished_call::task(&task.content, &task.status, theme))
+            .collect();
+        if rest.len() > shown && most > 1 {
+            let words = format!("  {} {} more", theme.mark("…", "..."), rest.len() - shown);
+            rows.push(theme.paint(Style::Dim, &text::cut(&words, theme.width, theme)));
+        }
+        rows
+    }
+
     fn notice_rows(&self, theme: &Theme, most: usize) -> Vec<String> {
         let Some(Notice { style, words, .. }) = &self.notice else { return Vec::new() };
         text::wrap(words, theme.width).iter().take(most).map(|line| theme.paint(*style, line)).collect()
     }
 
-    fn queue_rows(&self, theme: &Theme, most: usize) -> Vec<String> {
+    pub(super) fn queue_rows(&self, theme: &Theme, most: usize) -> Vec<String> {
         let queue = self.facts.queue();
         let mut rows: Vec<String> = queue
             .iter()
@@ -157,20 +188,31 @@ impl App {
         theme.paint(Style::Dim, &text::cut(&words, theme.width, theme))
     }
 
+    /// The permission mode of the session.
+    pub(super) fn mode(&self) -> &str {
+        let mode = self.facts.view.as_ref().map(|view| view.mode.as_str()).unwrap_or_default();
+        if mode.is_empty() { &self.setup.mode } else { mode }
+    }
+
     fn status(&self, theme: &Theme, now: Timestamp) -> String {
         let view = self.facts.view.as_ref();
         let directory = view.and_then(|view| view.directory.as_deref()).unwrap_or(&self.setup.directory);
         let status = Status {
             waits: self.facts.waits(self.asks.len(), now),
-            elapsed: self.facts.elapsed(now),
+            elapsed: self.facts.elapsed(now).filter(|_| theme.motion),
             context: view.map(|view| (view.context.used, view.context.window)).unwrap_or_default(),
+            tasks: {
+                let tasks = self.facts.tasks();
+                (tasks.iter().filter(|task| task.is_completed()).count(), tasks.len())
+            },
+            run_cost: self.facts.run_cost(),
             cost: view.map(|view| view.usage.cost).unwrap_or_default(),
-            mode: view.map(|view| view.mode.as_str()).unwrap_or_default(),
+            mode: self.mode(),
             model: view.map(|view| view.model.name.as_str()).unwrap_or_default(),
             directory,
             branch: &self.setup.branch,
             sandbox: &self.setup.sandbox,
         };
-        status.row(theme)
+        status.row(&self.setup.status, theme)
     }
 }

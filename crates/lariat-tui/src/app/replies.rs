@@ -9,6 +9,7 @@ use lariat_terminal::{diff, human, text};
 use super::{App, Effect};
 use crate::composer::Request;
 use crate::overlay::Item;
+use crate::pages::Page;
 
 impl App {
     /// A command was not accepted. A message comes back into the draft, a question is shown again.
@@ -108,6 +109,48 @@ impl App {
             }
         }
         self.page("File changes", rows, false);
+    }
+
+    /// Shows a transcript with earlier events, of which this many are still not read.
+    pub fn earlier(&mut self, rows: Vec<String>, skipped: u64) {
+        self.notice = None;
+        let theme = self.theme();
+        let mut shown = Vec::new();
+        if skipped > 0 {
+            let words = format!("{} not read", human::counted(skipped, "earlier event", "earlier events"));
+            shown.push(theme.paint(Style::Dim, &text::cut(&words, theme.width, &theme)));
+        }
+        shown.extend(rows);
+        self.page("Transcript", shown, true);
+    }
+
+    /// Shows a page that the program made.
+    pub fn show_page(&mut self, page: Page, text: &str) {
+        self.notice = None;
+        match page {
+            Page::Compaction { focus } => self.confirm_compaction(focus, text),
+            Page::Export { .. } => self.say(Style::Good, text),
+            page => {
+                let width = self.theme().width;
+                let rows = text::lines(text).flat_map(|line| text::wrap(&line, width)).collect();
+                self.page(page.title(), rows, false);
+            }
+        }
+    }
+
+    /// The program has no pages: the session is on another machine.
+    pub fn lacks_page(&mut self, page: Page) {
+        match page {
+            Page::Compaction { focus } => {
+                let context = self.facts.view.as_ref().map(|view| view.context).unwrap_or_default();
+                let used = human::count(context.used);
+                self.confirm_compaction(focus, &format!("{used} tokens are in the context window."));
+            }
+            page => {
+                let words = format!("`/{}` works only on the machine of the session", page.command());
+                self.say(Style::Warning, &words);
+            }
+        }
     }
 
     /// The client did something for the person.

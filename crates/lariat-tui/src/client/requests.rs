@@ -3,11 +3,19 @@
 use std::sync::Arc;
 
 use lariat_api::{
-    Action, ContextUse, CreateSession, FileDiff, Problem, SessionFilter, SessionPage, SessionView, Sessions,
+    Action, ContextUse, CreateSession, FileDiff, Problem, ProblemCode, SessionFilter, SessionPage,
+    SessionView, Sessions,
 };
 use lariat_core::id::SessionId;
+use lariat_terminal::theme::Theme;
 use tokio::sync::mpsc;
 
+use crate::feed;
+use crate::pages::{Page, Pages};
+use crate::transcript::{Detail, Transcript};
+
+/// Events that the pager reads of a session with more than the feed showed.
+const MAX_EARLIER: u64 = 100_000;
 /// Sessions in a list.
 const MAX_LISTED: u32 = 200;
 
@@ -27,6 +35,15 @@ pub(super) enum Reply {
     Sessions(Result<SessionPage, Problem>),
     Context(Result<ContextUse, Problem>),
     Diff(Result<Vec<FileDiff>, Problem>),
+    Earlier(Result<Earlier, Problem>),
+    Page(Page, Result<String, Problem>),
+}
+
+/// The rendered rows of the newest events, and how many events are before them.
+#[derive(Debug)]
+pub(super) struct Earlier {
+    pub(super) rows: Vec<String>,
+    pub(super) skipped: u64,
 }
 
 /// A request.
@@ -37,6 +54,7 @@ pub(super) enum Request {
     Sessions { text: Option<String> },
     Context(SessionId),
     Diff(SessionId),
+    Earlier(SessionId, Theme),
 }
 
 /// Starts a request. Its reply arrives in `replies`.
@@ -46,6 +64,22 @@ pub(super) fn start(sessions: &Arc<dyn Sessions>, request: Request, replies: &mp
         let reply = answer(&*sessions, request).await;
         // Without a receiver, the client is gone.
         let _ = replies.send(reply).await;
+    });
+}
+
+/// Makes a page. Its reply arrives in `replies`.
+pub(super) fn make_page(
+    pages: &Arc<dyn Pages>,
+    page: Page,
+    view: Option<SessionView>,
+    width: usize,
+    replies: &mpsc::Sender<Reply>,
+) {
+    let (pages, replies) = (Arc::clone(pages), replies.clone());
+    tokio::spawn(async move {
+        let text = pages.page(&page, view.as_ref(), width).await;
+        // Without a receiver, the client is gone.
+        let _ = replies.send(Reply::Page(page, text)).await;
     });
 }
 
@@ -62,5 +96,19 @@ async fn answer(sessions: &dyn Sessions, request: Request) -> Reply {
         }
         Request::Context(id) => Reply::Context(sessions.context(&id).await),
         Request::Diff(id) => Reply::Diff(sessions.diff(&id).await),
+        Request::Earlier(id, theme) => Reply::Earlier(earlier(sessions, &id, theme).await),
     }
+}
+
+async fn earlier(sessions: &dyn Sessions, id: &SessionId, theme: Theme) -> Result<Earlier, Problem> {
+    let events = feed::read_newest(sessions, id, MAX_EARLIER).await?;
+    let render = move || {
+        let mut transcript = Transcript::new();
+        events.iter().for_each(|event| transcript.apply(event));
+        let skipped = events.first().map_or(0, |event| event.seq);
+        Earlier { rows: transcript.rows(&theme, Detail::Full).to_vec(), skipped }
+    };
+    // Rendering takes seconds, and the loop may share its thread with this task.
+    let rendered = tokio::task::spawn_blocking(render).await;
+    rendered.map_err(|error| Problem::new(ProblemCode::Unavailable, format!("cannot render: {error}")))
 }

@@ -19,6 +19,7 @@ use crate::app::Effect;
 use crate::composer;
 use crate::feed::{Feed, FeedItem};
 use crate::frame::{Frame, Size};
+use crate::pages::Page;
 
 /// Replies that wait. A request waits with its reply while it is full.
 const MAX_REPLIES: usize = 64;
@@ -201,7 +202,9 @@ impl<W: Write> Client<W> {
             Reply::Opened(Err(problem))
             | Reply::Sessions(Err(problem))
             | Reply::Context(Err(problem))
-            | Reply::Diff(Err(problem)) => self.app.failed(&problem),
+            | Reply::Diff(Err(problem))
+            | Reply::Earlier(Err(problem))
+            | Reply::Page(_, Err(problem)) => self.app.failed(&problem),
             Reply::View(view) => {
                 self.state.is_reading_view = false;
                 // The feed reports a lost connection; a view of another session is out of date.
@@ -218,6 +221,8 @@ impl<W: Write> Client<W> {
             Reply::Sessions(Ok(page)) => self.app.sessions(&page, now),
             Reply::Context(Ok(report)) => self.app.context(&report),
             Reply::Diff(Ok(files)) => self.app.diff(&files),
+            Reply::Page(page, Ok(text)) => self.app.show_page(page, &text),
+            Reply::Earlier(Ok(earlier)) => self.app.earlier(earlier.rows, earlier.skipped),
         }
         Ok(())
     }
@@ -275,6 +280,8 @@ impl<W: Write> Client<W> {
             Effect::Fork => self.create(self.state.session_id.clone()),
             Effect::Context => self.about(Request::Context),
             Effect::Diff => self.about(Request::Diff),
+            Effect::Page(page) => self.make_page(page),
+            Effect::Earlier(theme) => self.about(|id| Request::Earlier(id, theme)),
         }
         None
     }
@@ -297,6 +304,16 @@ impl<W: Write> Client<W> {
     fn about(&self, request: impl FnOnce(SessionId) -> Request) {
         if let Some(session_id) = self.state.session_id.clone() {
             self.request(request(session_id));
+        }
+    }
+
+    fn make_page(&mut self, page: Page) {
+        match &self.pages {
+            Some(pages) => {
+                let (view, width) = (self.app.session().cloned(), self.size.columns);
+                requests::make_page(pages, page, view, width, &self.state.reply_sender);
+            }
+            None => self.app.lacks_page(page),
         }
     }
 

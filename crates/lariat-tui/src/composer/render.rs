@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use lariat_terminal::text;
 use lariat_terminal::theme::{Style, Theme};
+use lariat_terminal::{painted, text};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::buffer::{Unit, units};
@@ -39,6 +39,26 @@ impl Composer {
         let caret = Caret { row: row - visible.start, column: (PROMPT + column).min(last) };
         rows.extend(below);
         (rows, caret)
+    }
+
+    /// What a screen reader gets: the draft in one line, if there is one, and rows that are read when they change.
+    pub fn spoken(&mut self, theme: &Theme) -> (Option<String>, Vec<String>) {
+        if let Some(search) = &self.search {
+            let found = search.found(&self.past).unwrap_or_default().to_owned();
+            return (Some(format!("search history: {}", search.query())), vec![text::first_line(&found)]);
+        }
+        let unit = |unit: &Unit| match unit.is_break() {
+            true => theme.mark(" ⏎ ", " / ").to_owned(),
+            false => shown(unit, usize::MAX).into_owned(),
+        };
+        let draft: String = self.buffer.units().iter().map(unit).collect();
+        // The selected completion only: a list would be read again after each letter.
+        let offers = self.below(theme, 1);
+        let offer = |row: &String| {
+            let row = painted::plain(row);
+            format!("offer: {}", row.trim_start_matches(['>', '❯', ' ']))
+        };
+        ((!draft.is_empty()).then_some(draft), offers.iter().map(offer).collect())
     }
 
     /// The rows of the draft to show, so that the caret is one of them and the others move as little as possible.

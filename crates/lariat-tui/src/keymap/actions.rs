@@ -59,6 +59,7 @@ actions! {
         FocusAsk "focus_ask" ["ctrl+y"] "Answer the question that waits";
         NextMode "next_mode" ["shift+tab"] "Switch to the next permission mode";
         Details "details" ["ctrl+o"] "Show or hide details of tool calls and thinking";
+        Tasks "tasks" ["alt+t"] "Show or hide the tasks of the agent";
         Pager "pager" ["ctrl+t"] "Open the transcript";
         FullScreen "full_screen" ["f11", "alt+z"] "Switch between inline and full screen";
         EditQueue "edit_queue" ["alt+q"] "Edit queued messages";

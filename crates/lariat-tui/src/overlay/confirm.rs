@@ -1,4 +1,4 @@
-//! A question with two answers. The safe one is selected at first, and no letter answers it.
+//! A question with two answers. The safe one is selected at first, unless the other can be undone. No letter answers it.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
 use lariat_terminal::text;
@@ -27,6 +27,13 @@ impl Confirm {
     ) -> Self {
         let answers = [safe.into(), agree.into()];
         Self { question: question.into(), details: details.into(), answers, agrees: false }
+    }
+
+    /// Selects the answer that does it at first: what it does can be undone.
+    #[must_use]
+    pub const fn that_can_be_undone(mut self) -> Self {
+        self.agrees = true;
+        self
     }
 
     /// Handles a key: arrows or Tab select, Enter answers, Esc is the safe answer.

@@ -52,6 +52,12 @@ impl Help {
         self.pager.rows(theme, size)
     }
 
+    /// All rows.
+    pub fn all(&mut self, theme: &Theme) -> Vec<String> {
+        self.columns = theme.width;
+        self.lines(theme)
+    }
+
     fn lines(&self, theme: &Theme) -> Vec<String> {
         let mut lines = Vec::new();
         let own = |text: &str| text.to_owned();

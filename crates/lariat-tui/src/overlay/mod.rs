@@ -70,6 +70,24 @@ impl Overlay {
         }
     }
 
+    /// The whole text of a pager or of the help.
+    pub fn text(&mut self, theme: &Theme) -> Vec<String> {
+        match self {
+            Self::Pager(pager) => pager.all().to_vec(),
+            Self::Help(help) => help.all(theme),
+            Self::Picker(_) | Self::Confirm(_) => Vec::new(),
+        }
+    }
+
+    /// What a screen reader gets: rows that are read when they change, and the line that the person types.
+    pub fn spoken(&mut self, theme: &Theme, size: Size) -> (Vec<String>, Option<String>) {
+        match self {
+            Self::Picker(picker) => picker.spoken(theme),
+            Self::Confirm(confirm) => (confirm.rows(theme, size).0, None),
+            Self::Pager(_) | Self::Help(_) => (self.text(theme), None),
+        }
+    }
+
     /// Renders it: at most `size.rows` rows of at most `size.columns` columns, with the caret.
     pub fn rows(&mut self, theme: &Theme, size: Size) -> (Vec<String>, Option<Caret>) {
         match self {

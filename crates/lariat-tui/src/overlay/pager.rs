@@ -54,6 +54,11 @@ impl Pager {
             if was_at_end && self.last_top() > 0 { self.last_top() } else { self.top.min(self.last_top()) };
     }
 
+    /// All rows.
+    pub fn all(&self) -> &[String] {
+        &self.rows
+    }
+
     fn last_top(&self) -> usize {
         self.rows.len().saturating_sub(self.page)
     }

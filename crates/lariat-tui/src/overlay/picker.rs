@@ -197,6 +197,17 @@ impl Picker {
         (rows, (size.rows > 1).then_some(caret))
     }
 
+    /// What a screen reader gets: the title with the keys, the selected item, and the filter that is typed.
+    pub fn spoken(&self, theme: &Theme) -> (Vec<String>, Option<String>) {
+        let keys = "up and down select, enter chooses, esc closes, letters filter";
+        let mut rows = vec![format!("{}: {keys}", text::line(&self.title))];
+        let place = format!(" ({} of {})", self.selected + 1, self.matches.len());
+        let place = if self.matches.is_empty() { String::new() } else { place };
+        rows.push(format!("{}{place}", self.item_row(self.selected, usize::MAX, theme)));
+        let filter = text::line(&self.filter);
+        (rows, (!filter.is_empty()).then(|| format!("filter: {filter}")))
+    }
+
     fn item_row(&self, place: usize, columns: usize, theme: &Theme) -> String {
         let Some(item) = self.matches.get(place).and_then(|at| self.items.get(*at)) else {
             let is_first = place == 0 && self.matches.is_empty();

@@ -2,11 +2,12 @@
 //!
 //! Inline, finished rows scroll into the terminal's own scrollback and are never written again; the live region below
 //! them is redrawn by rows that differ, inside a synchronized update. In full screen, the same rows are shown in the
-//! alternate screen. Invariants: a frame that equals the one before writes no byte; `ESC[3J` is never written; the
+//! alternate screen. For a screen reader, rows are only printed. Invariants: a frame that equals the one before writes no byte; `ESC[3J` is never written; the
 //! terminal is restored when the program ends, also by a panic or a signal.
 
 mod full;
 mod inline;
+mod linear;
 pub mod modes;
 pub mod row;
 
@@ -15,6 +16,7 @@ use std::io::{self, Write};
 use crate::frame::{Frame, Size};
 use full::FullScreen;
 use inline::Inline;
+use linear::Linear;
 
 /// Starts a synchronized update (DEC private mode 2026): the terminal shows nothing until its end.
 const UPDATE: &str = "\u{1b}[?2026h";
@@ -44,6 +46,8 @@ pub struct Screen<W> {
     size: Size,
     inline: Inline,
     full: Option<FullScreen>,
+    /// For a screen reader.
+    linear: Option<Linear>,
     /// Rows that finished while the alternate screen was shown.
     waiting: Vec<String>,
 }
@@ -51,7 +55,7 @@ pub struct Screen<W> {
 impl<W: Write> Screen<W> {
     /// Creates a screen whose live region begins at the row of the cursor.
     pub fn new(out: W, size: Size) -> Self {
-        Self { out, size, inline: Inline::new(size), full: None, waiting: Vec::new() }
+        Self { out, size, inline: Inline::new(size), full: None, linear: None, waiting: Vec::new() }
     }
 
     /// Sets what the terminal does with its rows when its width changes.
@@ -61,12 +65,23 @@ impl<W: Write> Screen<W> {
         self
     }
 
+    /// Never moves the cursor, for a screen reader: frames have at most one live row.
+    #[must_use]
+    pub fn linear(mut self) -> Self {
+        self.linear = Some(Linear::default());
+        self
+    }
+
     /// Shows a frame.
     ///
     /// # Errors
     /// If the terminal cannot be written.
     pub fn draw(&mut self, frame: &Frame) -> io::Result<()> {
         let mut bytes = String::new();
+        if let Some(linear) = &mut self.linear {
+            linear.draw(&frame.finished, frame, &mut bytes);
+            return self.signal(&bytes);
+        }
         if frame.is_full_screen {
             self.waiting.extend(frame.finished.iter().cloned());
             if self.full.is_none() {
@@ -97,6 +112,9 @@ impl<W: Write> Screen<W> {
 
     /// The next frame writes every row again, as after another program wrote to the terminal.
     pub fn redraw(&mut self) {
+        if self.linear.is_some() {
+            return self.restart();
+        }
         self.inline.invalidate();
         if let Some(full) = &mut self.full {
             *full = FullScreen::new(self.size);
@@ -108,6 +126,7 @@ impl<W: Write> Screen<W> {
     pub fn restart(&mut self) {
         self.inline = Inline::new(self.size).with_reflow(self.inline.reflow);
         self.full = None;
+        self.linear = self.linear.take().map(|_| Linear::default());
     }
 
     /// Removes the live region and leaves the cursor where it began, so that a shell or an editor can take over. The
@@ -117,6 +136,10 @@ impl<W: Write> Screen<W> {
     /// If the terminal cannot be written.
     pub fn release(&mut self) -> io::Result<()> {
         let mut bytes = String::new();
+        if let Some(linear) = &mut self.linear {
+            linear.end_line(&mut bytes);
+            return self.signal(&bytes);
+        }
         if self.full.take().is_some() {
             bytes.push_str(LEAVE_FULL);
             self.inline.invalidate();
@@ -133,6 +156,9 @@ impl<W: Write> Screen<W> {
     /// # Errors
     /// If the terminal cannot be written.
     pub fn signal(&mut self, sequence: &str) -> io::Result<()> {
+        if sequence.is_empty() {
+            return Ok(());
+        }
         self.out.write_all(sequence.as_bytes())?;
         self.out.flush()
     }

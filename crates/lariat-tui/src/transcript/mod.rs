@@ -94,15 +94,26 @@ impl Transcript {
     /// `most` rows; the oldest are left out first. Continues after the rows of [`Transcript::take_finished`].
     pub fn live_rows(&self, theme: &Theme, now: Timestamp, most: usize) -> Vec<String> {
         let mut out = Rows { last: self.printed.last(), ..Rows::default() };
+        let now = theme.motion.then_some(now);
         if let Some(live) = &self.live.reply {
             let fresh = ReplyRenderer::new(theme, Detail::Folded);
             let renderer = self.printed.renderer(live).unwrap_or(&fresh);
-            unfinished::add_preview(&mut out, renderer, live, Some(now), theme);
+            unfinished::add_preview(&mut out, renderer, live, now, theme);
         }
-        unfinished::add_calls(&mut out, &self.fold, &self.live, Some(now), theme);
+        unfinished::add_calls(&mut out, &self.fold, &self.live, now, theme);
         render::fit(&mut out.rows, theme);
         let skipped = out.rows.len().saturating_sub(most);
         out.rows.split_off(skipped)
+    }
+
+    /// The tool calls that have no result yet, each in a line without its time and output.
+    pub fn running(&self, theme: &Theme) -> Vec<String> {
+        let rows = self
+            .fold
+            .open_calls
+            .iter()
+            .filter_map(|call| render::open_call(call, None, Vec::new(), None, theme).into_iter().next());
+        rows.collect()
     }
 
     /// Renders everything, finished or not, for the pager and the full screen. Rendered blocks are cached for one

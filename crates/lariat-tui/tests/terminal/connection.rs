@@ -118,3 +118,34 @@ async fn an_unfocused_window_is_called_when_the_run_ends() {
     client.settles().await;
     assert!(client.writes() > before + 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_long_session_shows_its_end_and_reads_the_rest_on_demand() {
+    let fake = Fake::new();
+    starts(&fake, "First words");
+    for number in 2..60_002 {
+        replies(&fake, number, &format!("Reply {number}."));
+    }
+    ends(&fake);
+    let client = Running::start(&fake, 80, 24);
+    client.settles().await;
+    let screen = client.screen();
+    assert!(screen.contains("Reply 60001.") && screen.contains("idle"), "{screen}");
+    let all = client.all();
+    let notes: Vec<_> = all.iter().filter(|row| row.contains("not shown")).collect();
+    assert_eq!(notes, ["58004 earlier events not shown: /pager all"]);
+    assert!(!all.iter().any(|row| row.contains("First words")));
+    client.types("/pager all");
+    client.key(KeyCode::Enter);
+    // Rendering uses a thread, which the paused clock does not wait for.
+    while !client.screen().contains("Transcript") {
+        client.settles().await;
+    }
+    client.key(KeyCode::Char('g'));
+    client.settles().await;
+    assert!(client.screen().contains("First words"), "{}", client.screen());
+    client.key(KeyCode::Char('q'));
+    replies(&fake, 70_000, "Something new.");
+    client.settles().await;
+    assert!(client.screen().contains("Something new."), "{}", client.screen());
+}

@@ -179,7 +179,9 @@ impl Sessions for Host {
             self.0.check()?;
             let changed = self.0.changed.subscribe();
             let (watermark, cuts) = *changed.borrow();
-            let next = request.after.map_or(0, |cursor| cursor.next());
+            request.check()?;
+            let first = request.last.map_or(0, |last| watermark.saturating_sub(last));
+            let next = request.after.map_or(first, |cursor| cursor.next());
             let reader =
                 Reader { fake: Arc::clone(&self.0), next, watermark: Some(watermark), cuts, changed };
             let items: ItemStream<LogItem> = Box::pin(futures_util::stream::unfold(reader, read));

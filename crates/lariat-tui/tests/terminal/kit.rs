@@ -29,6 +29,7 @@ pub(crate) struct Terminal {
     parser: Arc<Mutex<vt100::Parser>>,
     bytes: Arc<AtomicU64>,
     writes: Arc<AtomicU64>,
+    text: Arc<Mutex<String>>,
 }
 
 impl Write for Terminal {
@@ -38,6 +39,7 @@ impl Write for Terminal {
         self.parser.lock().unwrap().process(bytes);
         self.bytes.fetch_add(bytes.len() as u64, Ordering::SeqCst);
         self.writes.fetch_add(1, Ordering::SeqCst);
+        self.text.lock().unwrap().push_str(&text);
         Ok(bytes.len())
     }
 
@@ -97,25 +99,38 @@ fn cells(number: usize) -> NonZeroU16 {
 impl Running {
     /// Starts a client in a terminal of this size.
     pub(crate) fn start(fake: &Arc<Fake>, columns: usize, rows: usize) -> Self {
+        Self::start_with(fake, columns, rows, |_| {})
+    }
+
+    /// Starts a client with other options.
+    pub(crate) fn start_with(
+        fake: &Arc<Fake>,
+        columns: usize,
+        rows: usize,
+        change: impl FnOnce(&mut Options),
+    ) -> Self {
         let parser = vt100::Parser::new(cells(rows), cells(columns), 100_000);
         let terminal = Terminal {
             parser: Arc::new(Mutex::new(parser)),
             bytes: Arc::new(AtomicU64::new(0)),
             writes: Arc::new(AtomicU64::new(0)),
+            text: Arc::default(),
         };
         let (keys, events) = mpsc::unbounded_channel();
         let mut setup = Setup::new(Theme::plain(columns), "/srv/me/project");
         setup.branch = "main".to_owned();
         setup.sandbox = "landlock".to_owned();
         setup.is_confined = true;
-        let options = Options {
+        let mut options = Options {
             setup,
             data: None,
             files: None,
+            pages: None,
             keys: KeyReports::Plain,
             reflow: Reflow::Cuts,
             machine: Arc::new(Clockwork { start: Instant::now(), ids: AtomicU64::new(0) }),
         };
+        change(&mut options);
         let size = Size { columns, rows };
         let host = Arc::new(Host(Arc::clone(fake)));
         let client = Client::new(host, options, terminal.clone(), Box::new(Keys(events)), size);
@@ -159,6 +174,11 @@ impl Running {
 
     pub(crate) fn bytes(&self) -> u64 {
         self.terminal.bytes.load(Ordering::SeqCst)
+    }
+
+    /// Everything that was written.
+    pub(crate) fn written(&self) -> String {
+        self.terminal.text.lock().unwrap().clone()
     }
 
     pub(crate) fn writes(&self) -> u64 {

@@ -11,5 +11,7 @@
 mod connection;
 mod fake;
 mod kit;
+mod linear;
+mod pages;
 mod story;
 mod stress;

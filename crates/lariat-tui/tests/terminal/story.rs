@@ -7,7 +7,7 @@ use crossterm::event::{KeyCode, KeyModifiers};
 use lariat_api::{Action, Answer, Ask, AskDigest, AskId, AskSubject, Delivery, PromptContent, SessionStatus};
 use lariat_core::content::Content;
 use lariat_core::event::{
-    AgentEvent, ArgsRef, LoopStart, MessageRef, RecordedMessage, RunOutcome, StreamDelta, TurnTrigger,
+    AgentEvent, ArgsRef, LoopStart, MessageRef, RecordedMessage, RunOutcome, StreamDelta, Task, TurnTrigger,
 };
 use lariat_core::id::{AgentId, LoopId, MessageId, SessionId, ToolCallId};
 use lariat_core::message::{
@@ -196,6 +196,57 @@ async fn tells_a_story_in_a_usual_terminal() {
 #[tokio::test(start_paused = true)]
 async fn tells_a_story_in_a_large_terminal() {
     tells_a_story(120, 40).await;
+}
+
+pub(crate) fn has_tasks(fake: &Fake, done: usize) {
+    let names =
+        ["read the code", "write the parser", "test it", "document it", "lint it", "measure it", "ship it"];
+    let status = |at: usize| match at.cmp(&done) {
+        std::cmp::Ordering::Less => "completed",
+        std::cmp::Ordering::Equal => "in_progress",
+        std::cmp::Ordering::Greater => "pending",
+    };
+    let tasks: Vec<Task> = (0..).zip(names).map(|(at, name)| Task::new(name, status(at))).collect();
+    let changed = AgentEvent::TasksChanged {
+        tool_call_id: ToolCallId::new("call-1"),
+        tasks: tasks.clone(),
+        started: Vec::new(),
+        completed: Vec::new(),
+    };
+    // The host of this process lists open tasks only.
+    fake.happens(changed, |view| {
+        view.tasks = tasks.into_iter().filter(|task| !task.is_completed()).collect()
+    });
+}
+
+async fn shows_tasks(columns: usize, rows: usize) {
+    let fake = Fake::new();
+    let client = Running::start(&fake, columns, rows);
+    client.settles().await;
+    starts(&fake, "Write a parser");
+    has_tasks(&fake, 2);
+    client.settles().await;
+    client.looks_like("tasks");
+    client.press(KeyCode::Char('t'), KeyModifiers::ALT);
+    client.settles().await;
+    let folded = client.screen();
+    assert!(!folded.contains("test it") && (columns < 60 || folded.contains("2/7 tasks")), "{folded}");
+    client.press(KeyCode::Char('t'), KeyModifiers::ALT);
+    has_tasks(&fake, 5);
+    client.settles().await;
+    assert!(client.screen().contains("measure it"), "{}", client.screen());
+    has_tasks(&fake, 7);
+    client.settles().await;
+    let done = client.screen();
+    assert!(!done.contains("measure it") && !done.contains("tasks"), "{done}");
+    ends(&fake);
+}
+
+#[tokio::test(start_paused = true)]
+async fn tasks_are_above_the_draft_while_a_run_works() {
+    for (columns, rows) in [(40, 10), (80, 24), (160, 45)] {
+        shows_tasks(columns, rows).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -17,6 +17,7 @@ mod transfer;
 
 pub(crate) use replay::replay;
 pub(super) use transcript::conversation as conversation_text;
+pub(super) use transfer::{copy, export_file};
 
 use lariat_service::LocalService;
 

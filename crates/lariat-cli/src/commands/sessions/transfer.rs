@@ -1,6 +1,6 @@
 //! `lariat sessions export` and `import`.
 
-use std::io::{BufReader, IsTerminal as _, Read as _, Write as _};
+use std::io::{BufReader, Cursor, IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
 
 use lariat_core::display;
@@ -43,16 +43,42 @@ struct ImportNote<'a> {
     text: &'a str,
 }
 
+/// Writes a session to a file that `import` reads, and returns its size in bytes.
+pub(crate) async fn export_file(
+    service: &LocalService,
+    session_id: &SessionId,
+    path: &Path,
+) -> Result<u64, Problem> {
+    let bytes = archive(service, session_id).await?;
+    write(path, &bytes)?;
+    Ok(bytes.len() as u64)
+}
+
+/// Copies a session to another store, and returns its id there.
+pub(crate) async fn copy(
+    from: &LocalService,
+    to: &LocalService,
+    session_id: &SessionId,
+) -> Result<SessionId, Problem> {
+    let bytes = archive(from, session_id).await?;
+    let imported = archive_file::import(&*to.archive(), Cursor::new(bytes), None).await;
+    Ok(imported.map_err(archive_problem)?.session_id)
+}
+
+async fn archive(service: &LocalService, session_id: &SessionId) -> Result<Vec<u8>, Problem> {
+    let mut bytes = Vec::new();
+    archive_file::export(&*service.archive(), session_id, &mut bytes).await.map_err(archive_problem)?;
+    Ok(bytes)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Problem> {
+    files::create(path)?.write_all(bytes).map_err(|error| files::problem(path, "write the file", &error))
+}
+
 pub(super) async fn export(service: &LocalService, args: &ExportArgs) -> CommandResult {
     let session_id = service.find(&args.id).await?.session_id;
     let bytes = match args.format {
-        ExportFormat::Lariat => {
-            let mut bytes = Vec::new();
-            archive_file::export(&*service.archive(), &session_id, &mut bytes)
-                .await
-                .map_err(archive_problem)?;
-            bytes
-        }
+        ExportFormat::Lariat => archive(service, &session_id).await?,
         ExportFormat::Claude => claude::export(&session_id, &service.events(&session_id).await?),
         ExportFormat::Jsonl => {
             let mut bytes = Vec::new();
@@ -66,8 +92,7 @@ pub(super) async fn export(service: &LocalService, args: &ExportArgs) -> Command
     };
     match &args.output {
         Some(path) => {
-            let written = files::create(path)?.write_all(&bytes);
-            written.map_err(|error| files::problem(path, "write the file", &error))?;
+            write(path, &bytes)?;
             if args.json {
                 let file = path.display().to_string();
                 return print::json(&ExportReport { session_id: &session_id, file, bytes: bytes.len() });
