@@ -113,6 +113,8 @@ pub struct Setup {
     pub status: Vec<status::Item>,
     /// Whether every change is a printed line, for a screen reader.
     pub is_linear: bool,
+    /// The commands of the user and the project, and skills: the host expands them.
+    pub commands: Vec<CommandHint>,
 }
 
 impl Setup {
@@ -132,6 +134,7 @@ impl Setup {
             mode: String::new(),
             status: status::default_items(),
             is_linear: false,
+            commands: Vec::new(),
         }
     }
 }
@@ -166,6 +169,11 @@ enum Purpose {
     Session,
     /// To rewind to a message.
     Rewind,
+    /// To select what to rewind.
+    RewindParts {
+        /// The message to rewind to.
+        to: String,
+    },
     /// To move a queued message into the draft.
     Queue,
     /// To change the permission mode.
@@ -212,7 +220,7 @@ impl App {
     pub fn new(setup: Setup) -> Self {
         let mut composer = Composer::new(setup.history.clone());
         composer.set_keymap(setup.keymap.clone());
-        composer.set_commands(command_hints());
+        composer.set_commands(command_hints(&setup));
         composer.set_vim(setup.vim);
         if !setup.draft.is_empty() {
             composer.set_draft(&setup.draft);
@@ -407,14 +415,15 @@ fn not_shown(events: u64, theme: &Theme) -> String {
     theme.paint(Style::Dim, &text::cut(&words, theme.width, theme))
 }
 
-/// The commands for completion and help.
-fn command_hints() -> Vec<CommandHint> {
+/// The commands for completion and help. A command of the table hides one of the user with the same name.
+fn command_hints(setup: &Setup) -> Vec<CommandHint> {
     let hint = |command: &slash::SlashCommand| CommandHint {
         name: command.name.to_owned(),
         arguments: command.arguments.to_owned(),
         summary: command.summary.to_owned(),
     };
-    slash::COMMANDS.iter().map(hint).collect()
+    let is_new = |own: &&CommandHint| slash::COMMANDS.iter().all(|command| command.name != own.name);
+    slash::COMMANDS.iter().map(hint).chain(setup.commands.iter().filter(is_new).cloned()).collect()
 }
 
 #[cfg(test)]

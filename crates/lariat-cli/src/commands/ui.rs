@@ -17,9 +17,12 @@ use lariat_core::time::Timestamp;
 use lariat_runtime::system::SystemClock;
 use lariat_server::unix;
 use lariat_service::config::Settings;
-use lariat_service::{HostOptions, LoadOptions, LoadedProject, LocalService, ProjectAgents, SessionSelector};
+use lariat_service::{
+    HostOptions, LoadOptions, LoadedProject, LocalService, ProjectAgents, SessionSelector, SlashCommand,
+};
 use lariat_tui::app::Setup;
 use lariat_tui::client::{self, End, EndReason, Machine, Options, Start};
+use lariat_tui::composer::CommandHint;
 use lariat_tui::files::FileIndex;
 use lariat_tui::keymap::Keymap;
 use lariat_tui::screen::Reflow;
@@ -178,6 +181,13 @@ async fn follow(
         // A reader names symbols one by one.
         (setup.theme.unicode, setup.theme.links) = (false, false);
     }
+    let (own, _) = place.slash_commands(&env.folders);
+    let hint = |own: SlashCommand| CommandHint {
+        name: own.name,
+        arguments: own.arguments,
+        summary: format!("{} ({})", print::abbreviate(&own.description, 80), own.source),
+    };
+    setup.commands = own.into_iter().map(hint).collect();
     setup.branch = branch(place.path()).unwrap_or_default();
     (setup.sandbox, setup.is_confined) = sandbox(&place.settings);
     let term = env.variable("TERM").unwrap_or_default();

@@ -182,10 +182,34 @@ impl App {
         Ok(words)
     }
 
-    pub(super) fn rewind_to(&mut self, id: &str) {
+    /// Asks whether to rewind the conversation, the files or both.
+    pub(super) fn pick_rewind_parts(&mut self, to: &str) {
+        let item = |id: &str, label: &str, detail: &str| Item {
+            id: id.to_owned(),
+            label: label.to_owned(),
+            detail: detail.to_owned(),
+            preview: None,
+        };
+        let items = vec![
+            item("conversation", "The conversation", "files stay as they are"),
+            item("both", "The conversation and files", "also what commands changed"),
+            item("files", "Files", "the conversation stays as it is"),
+        ];
+        self.pick(Purpose::RewindParts { to: to.to_owned() }, "What to rewind", items);
+    }
+
+    pub(super) fn rewind_to(&mut self, id: &str, parts: &str) {
         let messages = self.transcript.user_messages();
-        if let Some((id, words)) = messages.into_iter().find(|(message, _)| message.to_string() == id) {
-            self.send(Action::Rewind { to: self.transcript.message_before(id) });
+        let Some((id, words)) = messages.into_iter().find(|(message, _)| message.to_string() == id) else {
+            return;
+        };
+        let to = self.transcript.message_before(id);
+        self.send(match parts {
+            "files" => Action::RestoreTo { to, parts: CheckpointParts::Files },
+            "both" => Action::RestoreTo { to, parts: CheckpointParts::Both },
+            _ => Action::Rewind { to },
+        });
+        if parts != "files" {
             self.composer.set_draft(&words);
             self.effects.push(Effect::SaveDraft);
         }
@@ -240,7 +264,7 @@ impl App {
     }
 
     pub(super) fn open_help(&mut self) {
-        let help = Help::new(self.setup.keymap.clone(), command_hints());
+        let help = Help::new(self.setup.keymap.clone(), command_hints(&self.setup));
         self.overlay = Some((Purpose::Read, Overlay::Help(help)));
     }
 

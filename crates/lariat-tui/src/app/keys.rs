@@ -103,7 +103,8 @@ impl App {
         match purpose {
             Purpose::Read | Purpose::Compact { .. } => {}
             Purpose::Session => self.effects.push(Effect::OpenSession(id.into())),
-            Purpose::Rewind => self.rewind_to(id),
+            Purpose::Rewind => self.pick_rewind_parts(id),
+            Purpose::RewindParts { to } => self.rewind_to(to, id),
             Purpose::Queue => self.unqueue(Some(id)),
             Purpose::Mode => self.send(Action::SetMode { mode: id.to_owned() }),
         }
@@ -223,12 +224,14 @@ impl App {
     /// A submitted draft: a message, a note or a command.
     fn submit(&mut self, text: &str, queue: bool, now: Timestamp) {
         self.notice = None;
-        if self.composer.kind() == Kind::Shell {
-            self.say(Style::Warning, "`!` commands do not work here yet; without the `!`, it is a message");
-            return;
-        }
         let done = match slash::parse(text) {
-            Submitted::Message("") => return,
+            Submitted::Message("" | "!") => return,
+            Submitted::Message(line) if self.composer.kind() == Kind::Shell => {
+                let command = line.trim_start_matches('!').trim().to_owned();
+                self.send(Action::Shell { command });
+                self.scroll = 0;
+                Ok(None)
+            }
             Submitted::Message(note) if self.composer.kind() == Kind::Note => {
                 let text = note.trim_start_matches('#').trim().to_owned();
                 self.send(Action::Learn { text });
@@ -241,6 +244,15 @@ impl App {
                 Ok(None)
             }
             Submitted::Command(verb, arguments) => self.run_command(verb, arguments, now),
+            Submitted::Unknown(name) if self.has_own_command(name) => {
+                let delivery = if queue { Delivery::Queue } else { Delivery::Steer };
+                self.prompt(text.trim(), delivery);
+                self.scroll = 0;
+                Ok(None)
+            }
+            Submitted::Unknown(name) => {
+                Err(format!("unknown command `/{name}`; `/help` lists them, `//` sends a slash"))
+            }
             Submitted::Refused(why) => Err(why),
         };
         match done {
@@ -253,6 +265,11 @@ impl App {
             }
             Err(why) => self.say(Style::Warning, &why),
         }
+    }
+
+    /// Whether the host knows this command: one of the user, the project or a skill.
+    fn has_own_command(&self, name: &str) -> bool {
+        self.setup.commands.iter().any(|own| own.name == name || own.name.ends_with(&format!(":{name}")))
     }
 
     /// Moves a queued message into the draft: the newest, or the one with this id.

@@ -13,8 +13,12 @@ use crate::keymap::{Keymap, Scope, actions};
 const MAX_LEFT: usize = 30;
 
 /// Characters with a meaning in a draft.
-const PREFIXES: [(&str, &str); 3] =
-    [("/", "At the start: run a command"), ("@", "Mention a file"), ("#", "At the start: record a learning")];
+const PREFIXES: [(&str, &str); 4] = [
+    ("/", "At the start: run a command of the list below"),
+    ("@", "Mention a file"),
+    ("!", "At the start: run a shell command and add its output to the conversation"),
+    ("#", "At the start: record a learning"),
+];
 
 /// The help overlay.
 #[derive(Debug)]

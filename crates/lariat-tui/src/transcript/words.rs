@@ -31,6 +31,23 @@ pub(super) fn note(event: &AgentEvent) -> Option<(Style, String)> {
         AgentEvent::SessionImported(import) => {
             (Style::Dim, format!("imported from a file ({})", import.format))
         }
+        AgentEvent::UserCommandStarted { command, .. } => (Style::Dim, format!("$ {command}")),
+        AgentEvent::FileRestoreEnded(result) => match &result.problem {
+            Some(problem) => (Style::Bad, format!("could not restore files: {problem}")),
+            None => {
+                let mut words = match result.restored.as_slice() {
+                    [] => "no file had to be restored".to_owned(),
+                    files => format!("restored {}", files.join(", ")),
+                };
+                for (path, reason) in &result.kept {
+                    words.push_str(&format!("\nkept {path}: {reason}"));
+                }
+                if !result.not_restorable.is_empty() {
+                    words.push_str(&format!("\nnot restorable: {}", result.not_restorable.join(", ")));
+                }
+                (Style::Dim, words)
+            }
+        },
         AgentEvent::SessionTakenOver { .. } => (Style::Dim, "the imported session continues here".to_owned()),
         AgentEvent::Learned(learning) => (Style::Dim, format!("learned: {}", learning.text)),
         AgentEvent::Unlearned { .. } => (Style::Dim, "a learning was deleted".to_owned()),
