@@ -16,7 +16,7 @@ const LEAVE: &str = "\u{1b}[?1004l\u{1b}[?2004l\u{1b}[?25h\u{1b}[0m";
 const PUSH_KEYS: &str = "\u{1b}[>1u";
 const POP_KEYS: &str = "\u{1b}[<1u";
 /// What a panic can leave open besides the modes.
-const ABANDON: &str = "\u{1b}[?2026l\u{1b}[?1049l";
+const ABANDON: &str = "\u{1b}[?2026l\u{1b}[?7h\u{1b}[?1049l";
 
 /// Whether a panic has to restore the terminal, and whether it has to pop keyboard flags.
 static IS_ENTERED: AtomicBool = AtomicBool::new(false);
