@@ -80,7 +80,7 @@ pub struct PermissionRequest {
     /// The question, if the tool call asks the user one. [`PermissionDecision::Answered`] answers it, and the tool itself
     /// does not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub question: Option<UserQuestion>,
+    pub question: Option<Box<UserQuestion>>,
 }
 
 /// A question of the model to the user.
@@ -145,7 +145,7 @@ impl PermissionRequest {
 
     /// Sets the question that the tool call asks the user.
     pub fn with_question(mut self, question: UserQuestion) -> Self {
-        self.question = Some(question);
+        self.question = Some(Box::new(question));
         self
     }
 

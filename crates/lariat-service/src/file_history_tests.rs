@@ -1,4 +1,5 @@
 //! Tests of what undo recorded in a directory.
+#![expect(clippy::disallowed_methods, reason = "tests create the directories that they work in")]
 
 use lariat_host::files::WriteCondition;
 

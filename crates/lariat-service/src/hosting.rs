@@ -67,8 +67,7 @@ impl ProjectAgents {
             options.flags.insert("mode".to_owned(), mode.into());
         }
         let place = LoadedProject::load(&options, self.service.folders()).map_err(|error| problem(&error))?;
-        let mut options = SessionOptions::default();
-        options.has_clients = true;
+        let options = SessionOptions { has_clients: true, ..SessionOptions::default() };
         let opened = self.service.open_hosted(&place, request.session_id.clone(), options).await;
         let session = opened.map_err(|error| problem(&error))?;
         let modes = Arc::new(GateModes(Arc::clone(&session.gate)));

@@ -1,4 +1,5 @@
 //! Tests loading, finding and expanding commands.
+#![expect(clippy::disallowed_methods, reason = "tests create the directories that commands are loaded from")]
 
 use super::*;
 

@@ -1,6 +1,6 @@
 //! Sessions in a host, with real tools: diffs, restores of files, questions of the model, and the user's own commands.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lariat_api::{
     Action, Answer, AskPolicy, AskSubject, CheckpointParts, ClientName, CommandId, CreateSession, Delivery,
@@ -48,14 +48,15 @@ impl<'a> Hosted<'a> {
     }
 
     async fn until(&self, status: &SessionStatus) -> SessionView {
-        for _ in 0..1000 {
+        let begun = Instant::now();
+        loop {
             let view = self.host.view(&self.session_id).await.unwrap();
             if view.status == *status {
                 return view;
             }
+            assert!(begun.elapsed() < Duration::from_secs(10), "not {status:?}: {view:#?}");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        panic!("not {status:?}: {:#?}", self.host.view(&self.session_id).await.unwrap())
     }
 
     async fn run(&self, id: &str, text: &str) {

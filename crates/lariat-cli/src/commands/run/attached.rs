@@ -296,7 +296,7 @@ impl Attached {
 
     fn put(&mut self, request: &Arc<PermissionRequest>) {
         if let Some(question) = &request.question {
-            return self.put_question(request.id, question.clone());
+            return self.put_question(request.id, (**question).clone());
         }
         let call = self.calls.iter().find(|call| call.id == request.tool_call_id);
         let arguments = call.map(|call| call.arguments.clone());

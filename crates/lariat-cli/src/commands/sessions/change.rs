@@ -184,7 +184,7 @@ fn changes(env: &ProcessEnv, session: &SessionSummary, leave: &[SharedMessage]) 
         .collect();
     let Some(directory) = session.cwd.as_ref().filter(|_| !calls.is_empty()) else { return Some(Vec::new()) };
     let stores = stores(env, directory.as_ref()).ok()?;
-    let made = stores.stores().iter().flat_map(|undo| changed_calls(undo));
+    let made = stores.stores().iter().flat_map(changed_calls);
     Some(made.filter(|call| calls.contains(&call.call.as_str())).collect())
 }
 
