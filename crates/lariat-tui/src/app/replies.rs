@@ -1,6 +1,8 @@
 //! What the client read or did for the application.
 
-use lariat_api::{Action, ContextUse, FileChange, FileDiff, Problem, SessionPage, SessionSummary};
+use lariat_api::{
+    Action, ContextUse, FileChange, FileDiff, Problem, SessionPage, SessionStatus, SessionSummary,
+};
 use lariat_core::content;
 use lariat_core::time::Timestamp;
 use lariat_terminal::theme::Style;
@@ -163,17 +165,24 @@ fn session_item(summary: &SessionSummary, now: Timestamp) -> Item {
     let archived = &summary.archived;
     let label = archived.title.clone().or_else(|| archived.first_prompt.clone());
     let id: String = archived.session_id.as_str().chars().take(8).collect();
-    let asks = if summary.asks > 0 { ", asks you" } else { "" };
+    let state = match summary.status {
+        _ if summary.asks > 0 => ", asks you",
+        SessionStatus::Running => ", running",
+        SessionStatus::Interrupted => ", interrupted",
+        _ => "",
+    };
+    // A model without a price costs nothing that is known.
+    let cost = archived.usage.cost;
+    let cost = if cost.is_zero() { String::new() } else { format!(" · {}", human::money(cost)) };
     Item {
         id: archived.session_id.as_str().to_owned(),
         label: label.unwrap_or_else(|| "empty session".to_owned()),
-        detail: format!("{id} {}{asks}", human::ago(archived.last_active_at, now)),
+        detail: format!("{id} {}{state}", human::ago(archived.last_active_at, now)),
         preview: Some(format!(
-            "{}\n{}\n{} · {}",
+            "{}\n{}\n{}{cost}",
             archived.first_prompt.clone().unwrap_or_default(),
             archived.cwd.clone().unwrap_or_default(),
             archived.model.clone().unwrap_or_default(),
-            human::money(archived.usage.cost),
         )),
     }
 }

@@ -83,7 +83,7 @@ impl Composer {
             (_, Kind::Message) => (theme.mark("›", ">"), Style::Strong),
             (_, Kind::Shell) => ("$", Style::Warning),
             (_, Kind::Note) => (theme.mark("✎", "+"), Style::Good),
-            (_, Kind::Command) => (theme.mark("»", "="), Style::Function),
+            (_, Kind::Command) => (theme.mark("»", "="), Style::Code),
         };
         format!("{} ", theme.paint(style, mark))
     }
