@@ -1,8 +1,10 @@
 //! Pages of the terminal UI that come from this machine, and its settings.
 
+use std::time::Duration;
+
 use lariat_proofs::server::{Script, Turn};
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, wait_for};
 use crate::pty::Pty;
 
 const READY: &str = "Type a message";
@@ -87,14 +89,20 @@ async fn status_items_are_chosen_by_a_setting() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn screen_reader_gets_lines_and_no_cursor_movement() {
-    let fixture = Fixture::new(Script::answer(|_| Turn::new().text("All **good**.").into())).await;
+    // Long enough for a line that says what the program waits for.
+    let slow = |_: &_| {
+        std::thread::sleep(Duration::from_millis(700));
+        Turn::new().text("All **good**.").into()
+    };
+    let fixture = Fixture::new(Script::answer(slow)).await;
     let path = fixture.path("config/lariat/config.toml");
     let settings = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, format!("{settings}\n[ui]\nscreen_reader = true\n")).unwrap();
     let mut pty = Pty::start(&fixture, &[], 80, 24);
     pty.shows("ready: type a message");
     pty.type_text("check the tests\r");
-    pty.shows("All good.");
+    let ready = |row: &&String| row.trim_end() == "ready: type a message";
+    wait_for("the line after the run", || pty.all_rows().iter().filter(ready).count() == 2);
     assert_eq!(pty.frames(), 0, "a synchronized update");
     assert_eq!(pty.quit(), Some(0), "{}", pty.screen());
     let rows = pty.all_rows();
