@@ -26,7 +26,7 @@ usage: sessions all [--short]               every part
        sessions conformance [--short]       the scripts of the suite, with crashes and lost connections
        sessions planted                     the suite notices the mistakes of a toy host
        sessions races [--count N]           two clients answer one ask; exactly one wins [1,000]
-       sessions attach [--events N] [--limit-ms N] [--limit-mb N]   attach to a long session [1,000,000, 100, 20]
+       sessions attach [--short] [--events N] [--limit-ms N] [--limit-mb N]   attach to a long session [1,000,000, 100, 20]
        sessions write --place DIR [--events N]   write a long session, for another program to open [1,000,000]
        sessions attach-child …              one attach in a process of its own (internal)";
 
@@ -57,8 +57,13 @@ fn main() -> ExitCode {
     ended(ran, USAGE)
 }
 
+/// The figure of the full or of the short form.
+const fn choose((full, short): (u64, u64), is_short: bool) -> u64 {
+    if is_short { short } else { full }
+}
+
 fn all(is_short: bool) -> Result<bool, String> {
-    let choose = |(full, short): (u64, u64)| if is_short { short } else { full };
+    let choose = |figures| choose(figures, is_short);
     let limits = attach::Limits { events: choose(EVENTS), millis: choose(LIMIT_MS), megabytes: LIMIT_MB };
     let parts =
         [suite::conformance(is_short)?, planted::run()?, suite::races(choose(RACES))?, attach::run(&limits)?];
@@ -66,9 +71,12 @@ fn all(is_short: bool) -> Result<bool, String> {
 }
 
 fn attach_options(options: &[&str]) -> Result<attach::Limits, String> {
+    let is_short = options.contains(&"--short");
+    let options: Vec<&str> = options.iter().copied().filter(|word| *word != "--short").collect();
+    let options = options.as_slice();
     Ok(attach::Limits {
-        events: number(options, "--events", EVENTS.0)?,
-        millis: number(options, "--limit-ms", LIMIT_MS.0)?,
+        events: number(options, "--events", choose(EVENTS, is_short))?,
+        millis: number(options, "--limit-ms", choose(LIMIT_MS, is_short))?,
         megabytes: number(options, "--limit-mb", LIMIT_MB)?,
     })
 }
