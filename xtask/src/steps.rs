@@ -47,7 +47,7 @@ const PROOFS: &[(&str, &str)] = &[
     ("sandbox-planted", "host sandbox --planted"),
     ("processes", "host processes --runs 60"),
     ("processes-planted", "host processes --planted"),
-    ("undo", "undo --sequences 50"),
+    ("undo", "undo --sequences 60"),
     ("shell-diff", "shell --count 2000"),
     ("injections", "injections --count 300"),
     ("injections-planted", "injections --planted"),
@@ -63,6 +63,7 @@ const PLANTED: &[(&str, Check)] = &[
     ("simulate-planted", |workspace| mistakes::prove_all(workspace, "simulate")),
     ("budgets-planted", |workspace| mistakes::prove_all(workspace, "budgets")),
     ("escape-planted", |workspace| mistakes::prove_all(workspace, "escape")),
+    ("undo-planted", |workspace| mistakes::prove_all(workspace, "undo")),
     ("shell-diff-planted", |workspace| mistakes::prove_all(workspace, "shell")),
 ];
 
