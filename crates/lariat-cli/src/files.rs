@@ -8,6 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
+use std::time::Duration;
 
 use crate::exit::Exit;
 use crate::problem::Problem;
@@ -41,6 +42,18 @@ pub(crate) fn start(path: &Path, most: u64) -> Option<String> {
 /// Removes a file, if it exists.
 pub(crate) fn remove(path: &Path) {
     let _ = std::fs::remove_file(path);
+}
+
+/// Removes the files of a folder that nothing wrote to for this long.
+pub(crate) fn remove_older(folder: &Path, age: Duration) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let written = entry.metadata().and_then(|state| state.modified()).ok();
+        let is_old = written.and_then(|written| written.elapsed().ok()).is_some_and(|since| since > age);
+        if is_old && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            remove(&entry.path());
+        }
+    }
 }
 
 pub(crate) fn open(path: &Path) -> Result<File, Problem> {
@@ -109,14 +122,14 @@ pub(crate) fn read_private(path: &Path) -> Result<Option<String>, Problem> {
 }
 
 /// Writes a file with mode 0600, atomically: it appears complete or not at all.
-pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), Problem> {
+pub(crate) fn write_private(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Problem> {
     if let Some(folder) = path.parent() {
         make_private(folder)?;
     }
     let new = path.with_extension(format!("{}.new", std::process::id()));
     let write = || {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-        file.write_all(text.as_bytes())?;
+        file.write_all(content.as_ref())?;
         file.sync_all()?;
         std::fs::rename(&new, path)
     };

@@ -11,8 +11,9 @@ use lariat_model::http::ClientConfig;
 use lariat_service::config::{ColorChoice, Settings};
 use lariat_service::models::Keys;
 use lariat_service::{LoadOptions, LoadedProject, LocalService, ServiceError, UserDirectories};
+use lariat_terminal::picture::{Pictures, Protocol};
 use lariat_terminal::theme::{TerminalFacts, Theme};
-use rustix::termios::tcgetwinsize;
+use rustix::termios::{Winsize, tcgetwinsize};
 use serde_json::{Map, Value};
 
 use crate::exit::Exit;
@@ -197,8 +198,18 @@ impl ProcessEnv {
             },
             links: settings.ui.links,
             motion: settings.ui.motion,
+            pictures: size.ok().filter(|_| settings.ui.images).and_then(|size| self.pictures(size)),
             locale: ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| self.variable(name)),
         })
+    }
+
+    /// How the terminal draws pictures.
+    fn pictures(&self, size: Winsize) -> Option<Pictures> {
+        let name = |name: &str| self.variable(name).unwrap_or_default();
+        let is_multiplexed = ["TMUX", "STY"].iter().any(|name| self.variable(name).is_some());
+        let protocol = Protocol::of(name("TERM"), name("TERM_PROGRAM"), is_multiplexed)?;
+        let cell = size.ws_xpixel.checked_div(size.ws_col).zip(size.ws_ypixel.checked_div(size.ws_row));
+        Some(Pictures::new(protocol, cell))
     }
 
     /// Whether a user can answer questions: input and standard error are a terminal.

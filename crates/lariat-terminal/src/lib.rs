@@ -21,6 +21,7 @@ pub mod markdown;
 pub mod notes;
 pub mod outcome;
 pub mod painted;
+pub mod picture;
 pub mod table;
 pub mod text;
 pub mod theme;

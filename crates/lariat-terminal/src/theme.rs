@@ -4,6 +4,8 @@
 //! written here.
 //! [`Theme::paint`] ends every style that it starts; the caller neutralises the text.
 
+use crate::picture::Pictures;
+
 /// Width if the terminal does not report one.
 const COLUMNS: usize = 80;
 
@@ -26,6 +28,8 @@ pub struct TerminalFacts<'a> {
     pub links: bool,
     /// The setting `ui.motion`.
     pub motion: bool,
+    /// How the terminal draws pictures; `None` if it cannot, or the setting `ui.images` is off.
+    pub pictures: Option<Pictures>,
     /// The first nonempty value of `LC_ALL`, `LC_CTYPE` and `LANG`.
     pub locale: Option<&'a str>,
 }
@@ -47,6 +51,8 @@ pub struct Theme {
     pub live: bool,
     /// Whether animations and running clocks are welcome.
     pub motion: bool,
+    /// How pictures are drawn, if they can be.
+    pub pictures: Option<Pictures>,
 }
 
 /// The role of a piece of text.
@@ -143,6 +149,7 @@ impl Theme {
             unicode: locale.contains("utf-8") || locale.contains("utf8"),
             live,
             motion: facts.motion,
+            pictures: facts.pictures.filter(|_| live),
         }
     }
 
@@ -156,12 +163,22 @@ impl Theme {
             unicode: true,
             live: false,
             motion: true,
+            pictures: None,
         }
     }
 
     /// For a terminal with all features.
     pub const fn full(width: usize) -> Self {
-        Self { colour: true, links: true, width, is_terminal: true, unicode: true, live: true, motion: true }
+        Self {
+            colour: true,
+            links: true,
+            width,
+            is_terminal: true,
+            unicode: true,
+            live: true,
+            motion: true,
+            pictures: None,
+        }
     }
 
     /// For a terminal without colors and links.
@@ -174,6 +191,7 @@ impl Theme {
             unicode: true,
             live: true,
             motion: true,
+            pictures: None,
         }
     }
 

@@ -9,6 +9,7 @@ const TERMINAL: TerminalFacts<'static> = TerminalFacts {
     colour: None,
     links: true,
     motion: true,
+    pictures: None,
     locale: Some("de_DE.UTF-8"),
 };
 

@@ -6,6 +6,7 @@
 //! - [`arguments`]: one table per tool yields its schema and the check of its arguments.
 //! - [`output`]: cuts text to a limit.
 //! - [`image`]: recognises images that models accept.
+//! - `symbols`: lists definitions by name, for front ends.
 //! - one module per tool.
 
 mod apply_patch;
@@ -40,6 +41,8 @@ mod read_file;
 mod recall;
 mod search;
 mod shown_files;
+#[cfg(feature = "map")]
+pub mod symbols;
 mod todo;
 mod tree;
 mod user_prompter;

@@ -57,6 +57,8 @@ pub enum Effect {
     Notify(String),
     /// Keeps the draft on disk.
     SaveDraft,
+    /// Saves the image in the clipboard, for [`App::image`].
+    PasteImage,
     /// Adds a message to the history on disk.
     Remember(String),
     /// Finds completions; they go to [`App::completed`].

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use lariat_api::{CreateSession, Delivery, Problem, ProblemCode, Sessions};
 use lariat_core::BoxFuture;
+use lariat_core::content::Content;
 use lariat_core::id::SessionId;
 use lariat_core::time::Timestamp;
 
@@ -30,6 +31,7 @@ use crate::history::History;
 use crate::pages::Pages;
 use crate::screen::modes::{KeyReports, Modes};
 use crate::screen::{Reflow, Screen};
+use crate::symbols::SymbolIndex;
 pub use input::{Input, Keyboard};
 
 /// The most frames in a second.
@@ -73,6 +75,19 @@ pub trait Machine: Send + Sync {
 
     /// Lets the person edit a text in their editor. The terminal is in its normal mode.
     fn edit<'a>(&'a self, draft: &'a str) -> BoxFuture<'a, io::Result<String>>;
+
+    /// Reads an image that a message mentions; `None` if the file does not exist. A relative path is in the working
+    /// directory, and `~/` is the home of the person.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is too large or is not an image.
+    fn read_image<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<Option<Content>, Problem>>;
+
+    /// Saves the image in the clipboard to a file and returns its path; `None` if the clipboard has no image.
+    ///
+    /// # Errors
+    /// If the clipboard cannot be read, or the file cannot be written.
+    fn paste_image(&self) -> BoxFuture<'_, Result<Option<String>, Problem>>;
 }
 
 /// How the client works.
@@ -83,6 +98,8 @@ pub struct Options {
     pub data: Option<PathBuf>,
     /// The files that `@` offers.
     pub files: Option<FileIndex>,
+    /// The symbols that `@` offers.
+    pub symbols: Option<SymbolIndex>,
     /// Where pages such as the permission rules come from.
     pub pages: Option<Arc<dyn Pages>>,
     /// How the terminal reports keys.
@@ -147,6 +164,7 @@ pub struct Client<W> {
     size: Size,
     machine: Arc<dyn Machine>,
     files: Option<FileIndex>,
+    symbols: Option<SymbolIndex>,
     pages: Option<Arc<dyn Pages>>,
     draft: Option<DraftFile>,
     history: Option<History>,
@@ -170,7 +188,7 @@ impl<W: Write> Client<W> {
         input: Box<dyn Input>,
         size: Size,
     ) -> Self {
-        let Options { mut setup, data, mut files, pages, reflow, machine, keys: _ } = options;
+        let Options { mut setup, data, mut files, symbols, pages, reflow, machine, keys: _ } = options;
         let mut draft = data.as_ref().map(|data| DraftFile::new(data.join("draft")));
         let mut history = data.map(|data| History::new(data.join("history")));
         // A file that cannot be read costs the person no session; the next save reports it.
@@ -190,12 +208,13 @@ impl<W: Write> Client<W> {
             runs_go_on: setup.runs_go_on,
             app: App::new(setup),
             screen,
-            state: work::State::new(Arc::clone(&sessions)),
+            state: work::State::new(Arc::clone(&sessions), Arc::clone(&machine)),
             sessions,
             input,
             size,
             machine,
             files,
+            symbols,
             pages,
             draft,
             history,

@@ -22,6 +22,7 @@
 
 pub mod app;
 pub mod asks;
+mod attachments;
 pub mod client;
 pub mod composer;
 mod disk;
@@ -37,6 +38,7 @@ pub mod pages;
 pub mod screen;
 pub mod slash;
 pub mod status;
+pub mod symbols;
 #[cfg(test)]
 mod test_folder;
 pub mod transcript;

@@ -30,6 +30,7 @@ mod template;
 mod trust;
 mod trust_prompt;
 mod ui;
+mod ui_machine;
 mod ui_pages;
 mod undo;
 mod undo_list;

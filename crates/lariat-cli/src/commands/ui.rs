@@ -10,27 +10,25 @@ use std::sync::Arc;
 
 use clap::Parser as _;
 use lariat_api::{AskPolicy, CreateSession, SessionStatus, Sessions};
-use lariat_core::BoxFuture;
-use lariat_core::clock::Clock as _;
 use lariat_core::id::SessionId;
-use lariat_core::time::Timestamp;
-use lariat_runtime::system::SystemClock;
 use lariat_server::unix;
 use lariat_service::config::Settings;
 use lariat_service::{
     HostOptions, LoadOptions, LoadedProject, LocalService, ProjectAgents, SessionSelector, SlashCommand,
 };
 use lariat_tui::app::Setup;
-use lariat_tui::client::{self, End, EndReason, Machine, Options, Start};
+use lariat_tui::client::{self, End, EndReason, Options, Start};
 use lariat_tui::composer::CommandHint;
 use lariat_tui::files::FileIndex;
 use lariat_tui::keymap::Keymap;
 use lariat_tui::screen::Reflow;
 use lariat_tui::screen::modes::KeyReports;
 use lariat_tui::status;
+use lariat_tui::symbols::SymbolIndex;
 use uuid::Uuid;
 
 use super::background::{Connection, from_protocol};
+use super::ui_machine::{ProjectSymbols, ThisMachine};
 use super::ui_pages::LocalPages;
 use super::{CommandResult, print, run, trust_prompt};
 use crate::args::background::AttachArgs;
@@ -179,7 +177,7 @@ async fn follow(
     if place.settings.ui.screen_reader {
         setup.is_linear = true;
         // A reader names symbols one by one.
-        (setup.theme.unicode, setup.theme.links) = (false, false);
+        (setup.theme.unicode, setup.theme.links, setup.theme.pictures) = (false, false, None);
     }
     let (own, _) = place.slash_commands(&env.folders);
     let hint = |own: SlashCommand| CommandHint {
@@ -195,10 +193,11 @@ async fn follow(
         setup,
         data: Some(env.folders.screen(place.path())),
         files: Some(FileIndex::new(place.path().to_path_buf())),
+        symbols: Some(SymbolIndex::new(Arc::new(ProjectSymbols(place.path().to_path_buf())))),
         pages: Some(Arc::new(LocalPages::new(env.clone(), loading.clone()))),
         keys: if term == "linux" { KeyReports::Plain } else { KeyReports::Enhanced },
         reflow: reflow(env, term),
-        machine: Arc::new(ThisMachine { editor: editor(env), scratch: env.folders.scratch() }),
+        machine: Arc::new(ThisMachine::new(env, place.path())),
     };
     let end = client::run(sessions, start, options).await.map_err(from_protocol)?;
     closing_note(&end, runs_go_on);
@@ -247,61 +246,4 @@ fn reflow(env: &ProcessEnv, term: &str) -> Reflow {
 fn branch(directory: &Path) -> Option<String> {
     let text = directory.ancestors().find_map(|folder| files::start(&folder.join(".git/HEAD"), MAX_HEAD))?;
     Some(text.trim().strip_prefix("ref: refs/heads/")?.to_owned())
-}
-
-fn editor(env: &ProcessEnv) -> String {
-    let named = ["VISUAL", "EDITOR"].iter().find_map(|name| env.variable(name));
-    named.unwrap_or("vi").to_owned()
-}
-
-/// The machine that this process runs on.
-struct ThisMachine {
-    /// A command line.
-    editor: String,
-    scratch: PathBuf,
-}
-
-impl ThisMachine {
-    fn edit_file(&self, draft: &str) -> io::Result<String> {
-        let failed = |problem: Problem| io::Error::other(problem.to_string());
-        files::make_private(&self.scratch).map_err(failed)?;
-        let path = self.scratch.join(format!("draft-{}.md", Uuid::new_v4()));
-        files::write_private(&path, draft).map_err(failed)?;
-        let ended = run_editor(&self.editor, &path);
-        let text = files::text(&path);
-        files::remove(&path);
-        // An editor that failed changes nothing.
-        let edited = if ended?.success() { text } else { None };
-        Ok(edited.map_or_else(|| draft.to_owned(), |text| text.trim_end_matches('\n').to_owned()))
-    }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the editor of the user needs the terminal and no supervisor")]
-fn run_editor(editor: &str, path: &Path) -> io::Result<std::process::ExitStatus> {
-    // An editor may be a command line such as `code --wait`, so a shell reads it.
-    std::process::Command::new("/bin/sh")
-        .arg("-c")
-        .arg(format!("{editor} \"$1\""))
-        .arg("sh")
-        .arg(path)
-        .status()
-}
-
-impl Machine for ThisMachine {
-    fn now(&self) -> Timestamp {
-        SystemClock.now()
-    }
-
-    fn fresh_id(&self) -> String {
-        Uuid::new_v4().to_string()
-    }
-
-    fn suspend(&self) {
-        // The whole job stops, as it does when the terminal sends the signal.
-        let _ = rustix::process::kill_current_process_group(rustix::process::Signal::STOP);
-    }
-
-    fn edit<'a>(&'a self, draft: &'a str) -> BoxFuture<'a, io::Result<String>> {
-        Box::pin(async move { self.edit_file(draft) })
-    }
 }

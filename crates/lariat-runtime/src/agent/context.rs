@@ -3,6 +3,7 @@
 //! Links the conversation in memory to the journal: which of its messages are journaled, and which message
 //! the next loop continues from. Messages from outside are journaled before the first loop that uses them.
 
+mod loaded_journal;
 mod prompt;
 
 use std::collections::VecDeque;
@@ -20,11 +21,13 @@ use lariat_core::id::{AgentId, EventId, LoopId, MessageId, SessionId, ToolCallId
 use lariat_core::ledger::Ledger;
 use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::permission::PermissionPolicy;
-use lariat_core::run::{Run, RunConfig, SessionSnapshot, StartError};
-use lariat_core::session::{QueuedChange, SessionFold, SessionMemory};
+use lariat_core::run::{Run, RunConfig, StartError};
+use lariat_core::session::{QueuedChange, SessionMemory};
 use lariat_core::store::StoreError;
 use lariat_core::time::Minter;
 use lariat_core::transcript::{Transcript, Window};
+
+pub(super) use loaded_journal::LoadedJournal;
 
 use super::error::AgentError;
 use crate::drive::approvals;
@@ -613,57 +616,6 @@ impl AgentContext {
         self.parent_loop_id = None;
         self.continuation_kind = None;
         self.stale = false;
-    }
-}
-
-/// What a journal contains, read back as far as resuming needs it.
-pub(super) struct LoadedJournal {
-    pub(super) fold: SessionFold,
-    pub(super) snapshot: Option<SessionSnapshot>,
-    /// The events after the snapshot.
-    pub(super) events: Vec<Event>,
-}
-
-impl LoadedJournal {
-    async fn read(journal: &Journal) -> Result<Self, StoreError> {
-        if journal.open().await? == 0 {
-            journal.note_open_loops(0);
-            return Ok(Self { fold: SessionFold::default(), snapshot: None, events: Vec::new() });
-        }
-        let mut loaded = Self::fold(journal, journal.read_live().await?).await?;
-        // This process has claimed the session, so it takes over an imported one.
-        if let Some(import) = loaded.fold.memory().pending_import().map(|import| import.import_id.clone()) {
-            let taken = journal.take_over(&import).await?;
-            loaded.fold = loaded.fold.then(&taken);
-            loaded.events.extend(taken);
-        }
-        journal.note_open_loops(loaded.fold.open_loops().count());
-        Ok(loaded)
-    }
-
-    /// Like `read`, without claiming the session.
-    async fn read_unclaimed(journal: &Journal) -> Result<Self, StoreError> {
-        Self::fold(journal, journal.read_unclaimed().await?).await
-    }
-
-    async fn fold(
-        journal: &Journal,
-        (snapshot, events): (Option<SessionSnapshot>, Vec<Event>),
-    ) -> Result<Self, StoreError> {
-        let fold = snapshot.as_ref().map_or_else(SessionFold::default, SessionFold::from_snapshot);
-        let mut loaded = Self { fold: fold.then(&events), snapshot, events };
-        if loaded.fold.lacks_history() {
-            let events = journal.read_from(0).await?;
-            loaded = Self { fold: SessionFold::of(&events), snapshot: None, events };
-        }
-        journal.set_pending_approvals(loaded.fold.memory().questions());
-        Ok(loaded)
-    }
-
-    /// Whether a message was written, in a queue or in the conversation.
-    fn has_message(&self, id: MessageId) -> bool {
-        let queued = |event: &Event| matches!(&event.event, AgentEvent::MessageQueued { message, .. } if message.id() == id);
-        !id.is_nil() && (self.events.iter().any(queued) || self.fold.contains_message(id))
     }
 }
 

@@ -110,6 +110,7 @@ pub const KEYS: &[Key] = &[
     own!(ui.keys, "Keys of the terminal UI, each as `ACTION = KEY`; F1 lists the actions.").with_example("[\"queue = ctrl+q\", \"full_screen = f12\"]"),
     own!(ui.status, "Items of the status line of the terminal UI, in order [default: all].").with_example("[\"waits\", \"context\", \"cost\", \"model\"]"),
     own!(ui.screen_reader, "Print every change in the terminal UI as a line, for screen readers."),
+    own!(ui.images, "Show images in the terminal UI where the terminal supports them."),
     own!(ui.motion, "Show animations and running clocks in the terminal."),
 ];
 

@@ -418,6 +418,8 @@ pub struct UiSettings {
     pub status: Vec<String>,
     /// Whether the terminal UI prints every change as a line, for screen readers.
     pub screen_reader: bool,
+    /// Whether the terminal UI shows images where the terminal supports them.
+    pub images: bool,
     /// Whether the terminal may show animations and running clocks.
     pub motion: bool,
 }
@@ -431,6 +433,7 @@ impl Default for UiSettings {
             keys: Vec::new(),
             status: Vec::new(),
             screen_reader: false,
+            images: true,
             motion: true,
         }
     }

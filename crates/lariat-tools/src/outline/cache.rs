@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lariat_host::files::FileVersion;
+use lariat_host::files::{FileVersion, Stamp};
 
 use super::file::Outline;
 use super::language::{self, Grammars};
@@ -58,12 +58,7 @@ impl Outlines {
         {
             return before.outline.clone();
         }
-        let (opened, stamp) = file.folder.file(file.name).ok()?;
-        if stamp.size() > limit {
-            return None;
-        }
-        let mut bytes = Vec::with_capacity(usize::try_from(stamp.size()).unwrap_or_default());
-        opened.take(limit).read_to_end(&mut bytes).ok()?;
+        let (stamp, bytes) = read(file, limit)?;
         let known = FileVersion::of(stamp, &bytes);
         let outline = match before {
             Some(before) if before.known.hash == known.hash => before.outline,
@@ -84,6 +79,22 @@ impl Outlines {
     fn with<R>(&self, work: impl FnOnce(&mut HashMap<String, CachedOutline>) -> R) -> R {
         work(&mut self.files.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// Reads a file of at most `limit` bytes.
+fn read(file: &VisitedFile<'_>, limit: u64) -> Option<(Stamp, Vec<u8>)> {
+    let (opened, stamp) = file.folder.file(file.name).ok()?;
+    if stamp.size() > limit {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(stamp.size()).unwrap_or_default());
+    opened.take(limit).read_to_end(&mut bytes).ok()?;
+    Some((stamp, bytes))
+}
+
+/// Reads a file of at most `limit` bytes, if it looks like handwritten source.
+pub(crate) fn read_source(file: &VisitedFile<'_>, limit: u64) -> Option<Vec<u8>> {
+    read(file, limit).map(|(_, bytes)| bytes).filter(|bytes| is_source(bytes))
 }
 
 /// Whether a file looks like handwritten source: text, in lines.

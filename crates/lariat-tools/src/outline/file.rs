@@ -62,6 +62,36 @@ impl<'a> Outliner<'a> {
         language: usize,
         should_continue: &impl Fn() -> bool,
     ) -> Option<Outline> {
+        let walk = self.walk(source, language, should_continue)?;
+        let mut mentions: Vec<_> = walk.mentions.into_iter().collect();
+        mentions.sort_unstable();
+        let terms = FileTerms::of(source, walk.names.iter().map(|(_, name)| name.as_str()));
+        Some(Outline { mentions, terms, ..walk.outline })
+    }
+
+    /// Returns the definitions of a source file that have a name, with their names; `None` if `should_continue` returns
+    /// false.
+    pub(crate) fn named(
+        &mut self,
+        source: &[u8],
+        language: usize,
+        should_continue: &impl Fn() -> bool,
+    ) -> Option<Vec<(String, FileDefinition)>> {
+        let walk = self.walk(source, language, should_continue)?;
+        let mut definitions = walk.outline.definitions.into_iter().enumerate();
+        let named = walk.names.into_iter().filter_map(|(at, name)| {
+            let (_, definition) = definitions.find(|(place, _)| *place == at)?;
+            Some((name, definition))
+        });
+        Some(named.collect())
+    }
+
+    fn walk<'s>(
+        &'s mut self,
+        source: &'s [u8],
+        language: usize,
+        should_continue: &impl Fn() -> bool,
+    ) -> Option<OutlineWalk<'s>> {
         let loaded = self.grammars.get(language)?;
         // This also discards a parse that was cancelled.
         self.parser.set_language(&loaded.grammar).ok()?;
@@ -80,10 +110,7 @@ impl<'a> Outliner<'a> {
             names: Vec::new(),
         };
         walk.run(&mut tree.walk());
-        let mut mentions: Vec<_> = walk.mentions.into_iter().collect();
-        mentions.sort_unstable();
-        let terms = FileTerms::of(source, walk.names.iter().map(String::as_str));
-        Some(Outline { mentions, terms, ..walk.outline })
+        Some(walk)
     }
 }
 
@@ -92,8 +119,8 @@ struct OutlineWalk<'s> {
     loaded: &'s LoadedGrammar,
     outline: Outline,
     mentions: HashMap<u64, u32>,
-    /// The names of the definitions.
-    names: Vec<String>,
+    /// The names of the definitions, with their places among them, in their order.
+    names: Vec<(usize, String)>,
 }
 
 impl OutlineWalk<'_> {
@@ -153,10 +180,10 @@ impl OutlineWalk<'_> {
         let signature = self.signature(node, definition.prefix, own);
         let named = String::from_utf8_lossy(own).into_owned();
         let line = node.start_position().row + 1;
-        self.outline.definitions.push(FileDefinition { line, level, signature, name });
         if name.is_some() {
-            self.names.push(named);
+            self.names.push((self.outline.definitions.len(), named));
         }
+        self.outline.definitions.push(FileDefinition { line, level, signature, name });
         true
     }
 

@@ -10,6 +10,6 @@ mod file;
 pub(crate) mod language;
 mod terms;
 
-pub(crate) use cache::Outlines;
+pub(crate) use cache::{Outlines, read_source};
 pub(crate) use file::{FileDefinition, Outline, Outliner};
 pub(crate) use terms::{PARTS, each_term};

@@ -4,6 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use lariat_core::cancel::CancellationToken;
 use lariat_core::tool::{ToolEffects, ToolError};
+use lariat_host::files::Workspace;
+use lariat_tools::symbols;
 use serde_json::json;
 
 use crate::fixture::{Fixture, context, text};
@@ -108,4 +110,38 @@ async fn files_that_the_agent_read_come_earlier_for_a_task() {
     fixture.call("read_file", json!({ "path": "src/store/journal.py" })).await.unwrap();
     let after = shown().await;
     assert!(place(&before) > place(&after), "{before}\n{after}");
+}
+
+#[test]
+fn symbols_have_name_place_and_signature() {
+    let fixture = Fixture::new();
+    fixture.put("src/lib.rs", "/// Runs.\npub struct Runner;\n\nimpl Runner {\n    pub fn start(&self) -> u8 {\n        fn inner() {}\n        1\n    }\n}\n");
+    fixture.put("tool.py", "class Tool:\n    def apply(self):\n        pass\n");
+    fixture.put("notes.md", "# fn nothing()\n");
+    fixture.put(".gitignore", "out/\n");
+    fixture.put("out/made.rs", "fn generated() {}\n");
+    let workspace = Workspace::open(fixture.base.join("ws")).unwrap();
+    let mut found: Vec<String> = symbols::symbols(&workspace, &CancellationToken::new())
+        .unwrap()
+        .into_iter()
+        .map(|symbol| format!("{} {}:{} {}", symbol.name, symbol.path, symbol.line, symbol.signature))
+        .collect();
+    found.sort();
+    let expected = [
+        "Runner src/lib.rs:2 pub struct Runner",
+        "Tool tool.py:1 class Tool",
+        "apply tool.py:2 def apply(self)",
+        "start src/lib.rs:5 pub fn start(&self) -> u8",
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn cancelled_symbols_end_early() {
+    let fixture = filled(300);
+    let workspace = Workspace::open(fixture.base.join("ws")).unwrap();
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let found = symbols::symbols(&workspace, &cancel);
+    assert!(found.is_err() || found.is_ok_and(|found| found.is_empty()));
 }

@@ -64,6 +64,7 @@ impl App {
             }
             Outcome::Chose(path) => self.effects.extend([Effect::SaveDraft, Effect::Chosen(path)]),
             Outcome::Submit { text, queue } => self.submit(&text, queue, now),
+            Outcome::PasteImage => self.effects.push(Effect::PasteImage),
             Outcome::OpenEditor => self.effects.push(Effect::OpenEditor(self.composer.draft())),
         }
     }

@@ -9,7 +9,7 @@ use lariat_terminal::theme::Style;
 use lariat_terminal::{diff, human, text};
 
 use super::{App, Effect};
-use crate::composer::Request;
+use crate::composer::{Request, Suggestion};
 use crate::overlay::Item;
 use crate::pages::Page;
 
@@ -39,8 +39,19 @@ impl App {
         self.problem(problem);
     }
 
+    /// The image in the clipboard is in this file; `None` if there was no image.
+    pub fn image(&mut self, path: Option<&str>) {
+        match path {
+            Some(path) => {
+                self.composer.mention(path);
+                self.effects.push(Effect::SaveDraft);
+            }
+            None => self.say(Style::Dim, "the clipboard has no image"),
+        }
+    }
+
     /// Offers completions for a request, best first.
-    pub fn completed(&mut self, request: &Request, items: Vec<String>) {
+    pub fn completed(&mut self, request: &Request, items: Vec<Suggestion>) {
         self.composer.completed(request, items);
     }
 

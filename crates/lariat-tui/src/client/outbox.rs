@@ -1,4 +1,4 @@
-//! Sends commands in the order in which the person gave them.
+//! Sends commands in the order in which the person gave them, with the images that messages mention.
 //!
 //! The queue is bounded; a command that finds it full is refused at once. A command keeps its id over retries, so that
 //! the host applies it once.
@@ -11,7 +11,9 @@ use lariat_core::id::SessionId;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::Machine;
 use super::requests::Reply;
+use crate::attachments;
 
 /// Maximum number of commands that wait.
 const MAX_WAITING: usize = 64;
@@ -33,11 +35,19 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    pub(super) fn new(sessions: Arc<dyn Sessions>, replies: mpsc::Sender<Reply>) -> Self {
+    pub(super) fn new(
+        sessions: Arc<dyn Sessions>,
+        machine: Arc<dyn Machine>,
+        replies: mpsc::Sender<Reply>,
+    ) -> Self {
         let (sender, mut waiting) = mpsc::channel::<Outgoing>(MAX_WAITING);
         let task = tokio::spawn(async move {
-            while let Some(outgoing) = waiting.recv().await {
-                if let Err(problem) = send(&*sessions, &outgoing).await {
+            while let Some(mut outgoing) = waiting.recv().await {
+                let sent = match attachments::attach(&mut outgoing.action, &*machine).await {
+                    Ok(()) => send(&*sessions, &outgoing).await,
+                    Err(problem) => Err(problem),
+                };
+                if let Err(problem) = sent {
                     let reply = Reply::Refused { action: Box::new(outgoing.action), problem };
                     if replies.send(reply).await.is_err() {
                         return;

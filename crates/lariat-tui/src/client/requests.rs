@@ -10,6 +10,7 @@ use lariat_core::id::SessionId;
 use lariat_terminal::theme::Theme;
 use tokio::sync::mpsc;
 
+use super::Machine;
 use crate::feed;
 use crate::pages::{Page, Pages};
 use crate::transcript::{Detail, Transcript};
@@ -37,6 +38,7 @@ pub(super) enum Reply {
     Diff(Result<Vec<FileDiff>, Problem>),
     Earlier(Result<Earlier, Problem>),
     Page(Page, Result<String, Problem>),
+    Image(Result<Option<String>, Problem>),
 }
 
 /// The rendered rows of the newest events, and how many events are before them.
@@ -80,6 +82,16 @@ pub(super) fn make_page(
         let text = pages.page(&page, view.as_ref(), width).await;
         // Without a receiver, the client is gone.
         let _ = replies.send(Reply::Page(page, text)).await;
+    });
+}
+
+/// Saves the image in the clipboard. Its reply arrives in `replies`.
+pub(super) fn paste_image(machine: &Arc<dyn Machine>, replies: &mpsc::Sender<Reply>) {
+    let (machine, replies) = (Arc::clone(machine), replies.clone());
+    tokio::spawn(async move {
+        let path = machine.paste_image().await;
+        // Without a receiver, the client is gone.
+        let _ = replies.send(Reply::Image(path)).await;
     });
 }
 

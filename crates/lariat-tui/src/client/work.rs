@@ -14,9 +14,9 @@ use tokio::time::Instant;
 use super::outbox::{Outbox, Outgoing};
 use super::requests::{self, Opening, Reply, Request};
 use super::signals::{Signals, Wish};
-use super::{Client, End, EndReason, FRAMES_PER_SECOND, SAVE_DELAY, clipboard};
+use super::{Client, End, EndReason, FRAMES_PER_SECOND, Machine, SAVE_DELAY, clipboard};
 use crate::app::Effect;
-use crate::composer;
+use crate::composer::{self, Suggestion};
 use crate::feed::{Feed, FeedItem};
 use crate::frame::{Frame, Size};
 use crate::pages::Page;
@@ -27,6 +27,8 @@ const MAX_REPLIES: usize = 64;
 const MAX_ITEMS: usize = 256;
 /// Completions that are offered.
 const MAX_FILES: usize = 20;
+/// How many of them are symbols.
+const MAX_SYMBOLS: usize = 8;
 /// How long the size must stay the same before the next frame. A terminal that is being resized reports old sizes, and a
 /// frame for an old size erases the wrong rows.
 const RESIZE_SETTLES: Duration = Duration::from_millis(120);
@@ -53,12 +55,12 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(sessions: Arc<dyn Sessions>) -> Self {
+    pub(super) fn new(sessions: Arc<dyn Sessions>, machine: Arc<dyn Machine>) -> Self {
         let (reply_sender, replies) = mpsc::channel(MAX_REPLIES);
         Self {
             session_id: None,
             feed: None,
-            outbox: Outbox::new(sessions, reply_sender.clone()),
+            outbox: Outbox::new(sessions, machine, reply_sender.clone()),
             reply_sender,
             replies,
             is_reading_view: false,
@@ -204,7 +206,8 @@ impl<W: Write> Client<W> {
             | Reply::Context(Err(problem))
             | Reply::Diff(Err(problem))
             | Reply::Earlier(Err(problem))
-            | Reply::Page(_, Err(problem)) => self.app.failed(&problem),
+            | Reply::Page(_, Err(problem))
+            | Reply::Image(Err(problem)) => self.app.failed(&problem),
             Reply::View(view) => {
                 self.state.is_reading_view = false;
                 // The feed reports a lost connection; a view of another session is out of date.
@@ -222,6 +225,7 @@ impl<W: Write> Client<W> {
             Reply::Context(Ok(report)) => self.app.context(&report),
             Reply::Diff(Ok(files)) => self.app.diff(&files),
             Reply::Page(page, Ok(text)) => self.app.show_page(page, &text),
+            Reply::Image(Ok(path)) => self.app.image(path.as_deref()),
             Reply::Earlier(Ok(earlier)) => self.app.earlier(earlier.rows, earlier.skipped),
         }
         Ok(())
@@ -268,6 +272,7 @@ impl<W: Write> Client<W> {
                     self.app.failed(&problem("cannot save the history", &error));
                 }
             }
+            Effect::PasteImage => requests::paste_image(&self.machine, &self.state.reply_sender),
             Effect::Complete(request) => self.complete(&request),
             Effect::Chosen(path) => {
                 if let Some(files) = &mut self.files {
@@ -320,7 +325,11 @@ impl<W: Write> Client<W> {
     fn complete(&mut self, request: &composer::Request) {
         let now = Duration::from_millis(self.now().as_millis());
         let composer::Request::Files { query } = request;
-        let items = self.files.as_mut().map(|files| files.search(query, MAX_FILES, now)).unwrap_or_default();
+        let files = self.files.as_mut().map(|files| files.search(query, MAX_FILES, now)).unwrap_or_default();
+        let symbols =
+            self.symbols.as_mut().map(|index| index.search(query, MAX_SYMBOLS, now)).unwrap_or_default();
+        let files = files.into_iter().take(MAX_FILES - symbols.len()).map(Suggestion::from);
+        let items = files.chain(symbols).collect();
         self.app.completed(request, items);
     }
 

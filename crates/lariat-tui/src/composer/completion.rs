@@ -1,4 +1,4 @@
-//! Completions of `/` commands and `@` files at the caret.
+//! Completions of `/` commands, `@` files and `@` symbols at the caret.
 //!
 //! The word at the caret decides whether one is open. It never blocks typing: it takes only Up, Down, Tab, Enter and Esc,
 //! and only while it has something to offer.
@@ -6,7 +6,7 @@
 use crossterm::event::{KeyCode, KeyEvent};
 
 use super::buffer::{Cause, Unit, text, units};
-use super::{CommandHint, Composer, Outcome, Request};
+use super::{CommandHint, Composer, Outcome, Request, Suggestion};
 use crate::fuzzy;
 use crate::keymap::{Action, Scope};
 
@@ -142,7 +142,7 @@ impl Completion {
         commands.map(offer).collect()
     }
 
-    pub(super) fn completed(&mut self, request: &Request, items: Vec<String>) {
+    pub(super) fn completed(&mut self, request: &Request, items: Vec<Suggestion>) {
         let Request::Files { query } = request;
         let is_current = |word: &Word| word.what == What::File && word.query == *query;
         if !self.word.as_ref().is_some_and(is_current) {
@@ -150,7 +150,7 @@ impl Completion {
         }
         let chosen =
             self.items.get(self.selected).map(|item| item.name.clone()).filter(|_| self.selected > 0);
-        let offer = |name| Offer { name, arguments: String::new(), summary: String::new() };
+        let offer = |Suggestion { name, summary }| Offer { name, arguments: String::new(), summary };
         self.items = items.into_iter().take(MAX_ITEMS).map(offer).collect();
         self.selected = self.items.iter().position(|item| Some(&item.name) == chosen.as_ref()).unwrap_or(0);
     }

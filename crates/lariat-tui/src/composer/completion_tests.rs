@@ -21,7 +21,7 @@ fn ask(query: &str) -> Outcome {
 }
 
 fn answer(composer: &mut Composer, query: &str, items: &[&str]) {
-    let items = items.iter().map(|item| (*item).to_owned()).collect();
+    let items = items.iter().map(|item| (*item).to_owned().into()).collect();
     composer.completed(&Request::Files { query: query.to_owned() }, items);
 }
 

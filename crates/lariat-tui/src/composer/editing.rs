@@ -19,6 +19,7 @@ impl Composer {
             Action::Queue => return self.submit(true),
             Action::Newline => self.buffer.insert(units("\n"), Cause::Typed),
             Action::Editor => return Outcome::OpenEditor,
+            Action::PasteImage => return Outcome::PasteImage,
             Action::HistorySearch => self.start_search(),
             Action::Up => return self.up(last),
             Action::Down => return self.down(last),

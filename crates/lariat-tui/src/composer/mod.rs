@@ -17,6 +17,7 @@ mod vim;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use lariat_terminal::theme::Theme;
 
+use crate::attachments;
 use crate::frame::Caret;
 use crate::keymap::{Key, Keymap, Meaning, Scope};
 use buffer::{Buffer, Cause, Unit};
@@ -90,16 +91,33 @@ pub enum Outcome {
     },
     /// The draft is to be edited in `$EDITOR`: give [`Composer::draft`] to it and its result to [`Composer::set_draft`].
     OpenEditor,
+    /// The image in the clipboard is to be saved to a file: give its path to [`Composer::mention`].
+    PasteImage,
 }
 
 /// What a completion needs from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Files for what was typed after `@`.
+    /// Files and symbols for what was typed after `@`.
     Files {
         /// What was typed.
         query: String,
     },
+}
+
+/// Something that a completion offers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Suggestion {
+    /// What replaces the word after its mark: a path, or a file and a line.
+    pub name: String,
+    /// What it is, in one line; empty for a file.
+    pub summary: String,
+}
+
+impl From<String> for Suggestion {
+    fn from(name: String) -> Self {
+        Self { name, summary: String::new() }
+    }
 }
 
 /// What the draft is, by its first character.
@@ -212,7 +230,7 @@ impl Composer {
         }
     }
 
-    /// Inserts pasted text. A long one is shown as a block and sent in full. Line ends become `\n`, because terminals
+    /// Inserts pasted text. A long one is shown as a block and sent in full; the path of an image becomes a mention. Line ends become `\n`, because terminals
     /// change them to `\r`.
     pub fn paste(&mut self, text: &str) {
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
@@ -222,14 +240,25 @@ impl Composer {
         }
         (self.last, self.prefix) = (LastKey::Other, None);
         self.completion.close();
+        if let Some(mention) = attachments::dropped(&text) {
+            self.buffer.insert(buffer::units(&mention), Cause::Other);
+            return;
+        }
         let is_long =
             text.chars().nth(MAX_PASTED_CHARACTERS).is_some() || text.lines().count() > MAX_PASTED_LINES;
         let units = if is_long { vec![Unit::Paste(text.into())] } else { buffer::units(&text) };
         self.buffer.insert(units, Cause::Other);
     }
 
+    /// Inserts a mention of a file at the caret.
+    pub fn mention(&mut self, path: &str) {
+        (self.last, self.prefix) = (LastKey::Other, None);
+        self.completion.close();
+        self.buffer.insert(buffer::units(&attachments::written(path)), Cause::Other);
+    }
+
     /// Offers completions for a request, best first. Ignored if the user typed on in the meantime.
-    pub fn completed(&mut self, request: &Request, items: Vec<String>) {
+    pub fn completed(&mut self, request: &Request, items: Vec<Suggestion>) {
         self.completion.completed(request, items);
     }
 

@@ -64,7 +64,7 @@ fn files_at_80_and_40_columns() {
     let files =
         ["src/main.rs", "a\u{1b}[31m/mark.rs", "crates/with/a/very/long/path/that/does/not/fit/main.rs"];
     let request = Request::Files { query: "ma".to_owned() };
-    composer.completed(&request, files.map(str::to_owned).to_vec());
+    composer.completed(&request, files.map(|file| file.to_owned().into()).to_vec());
     let wide = screen(&mut composer, 80, 23);
     let narrow = screen(&mut composer, 40, 9);
     insta::assert_snapshot!([wide, narrow].join("\n--\n"));

@@ -367,7 +367,7 @@ fn check(steps: Vec<Step>, vim: bool) -> Result<(), TestCaseError> {
                 Outcome::Changed
             }
             Step::Completed => {
-                let files = vec!["src/main.rs".to_owned(), "a b\u{1b}".to_owned()];
+                let files = vec!["src/main.rs".to_owned().into(), "a b\u{1b}".to_owned().into()];
                 if let Some(request) = &request {
                     composer.completed(request, files);
                 }

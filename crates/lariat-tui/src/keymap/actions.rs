@@ -75,6 +75,7 @@ actions! {
         Newline "newline" ["shift+enter", "ctrl+j"] "Insert a line break (or `\\` and Enter)";
         Complete "complete" ["tab"] "Complete a command or a file";
         Editor "editor" ["ctrl+g", "ctrl+x ctrl+e"] "Edit the draft in $EDITOR";
+        PasteImage "paste_image" ["ctrl+v"] "Attach the image in the clipboard";
         HistorySearch "history_search" ["ctrl+r"] "Search the messages sent before";
         Up "up" ["up", "ctrl+p"] "Move up; from the first row: earlier message";
         Down "down" ["down", "ctrl+n"] "Move down; from the last row: later message";

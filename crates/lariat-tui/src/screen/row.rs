@@ -1,11 +1,11 @@
 //! Painted rows: their width, and a cut that respects escape sequences.
 //!
-//! Invariant: a row that [`fit`] returns has SGR and OSC 8 sequences only, no other control character, and is at most as
-//! wide as asked.
+//! Invariant: a row that [`fit`] returns draws a picture, or has SGR and OSC 8 sequences only, no other control character,
+//! and is at most as wide as asked.
 
 use std::borrow::Cow;
 
-use lariat_terminal::text;
+use lariat_terminal::{picture, text};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 /// A part of a painted row.
@@ -72,6 +72,9 @@ pub fn plain(row: &str) -> String {
 /// Returns the row as it can be written into `columns`: the rest is cut off, open styles are closed and what is neither
 /// text nor style is left out.
 pub fn fit(row: &str, columns: usize) -> Cow<'_, str> {
+    if picture::is_row(row) {
+        return Cow::Borrowed(row);
+    }
     let is_clean = Pieces(row).all(|piece| !matches!(piece, Piece::Other));
     if is_clean && width(row) <= columns {
         return Cow::Borrowed(row);
@@ -111,6 +114,8 @@ pub fn fit(row: &str, columns: usize) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
+    use lariat_terminal::picture::{Pictures, Protocol};
+
     use super::{fit, plain, width};
 
     #[test]
@@ -138,6 +143,9 @@ mod tests {
 
     #[test]
     fn leaves_out_what_would_move_the_cursor() {
+        let drawn = Pictures::new(Protocol::Iterm, None).rows("R0lGODlhHgAUAA==", 80);
+        assert_eq!(fit(&drawn[0], 9), drawn[0]);
+        assert_eq!(fit("\u{1b}_Ga=T,t=f;L2V0Yw==\u{1b}\\a", 9), "_Ga=T,t=f");
         assert_eq!(fit("a\nb\r\u{1b}[2Jc\u{1b}[3Jd\u{7}\u{1b}]52;c;x\u{7}e\u{1b}", 9), "abcde");
     }
 }

@@ -15,7 +15,7 @@ use serde_json::Value;
 #[derive(Clone, Debug)]
 pub(super) enum Block {
     /// A message of the user that the model received.
-    User { text: String },
+    User { text: String, images: Option<SharedMessage> },
     /// Text and thinking of a reply.
     Reply { id: MessageId, segments: Vec<Segment> },
     /// A tool call that ended.

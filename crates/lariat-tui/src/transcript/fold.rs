@@ -204,7 +204,8 @@ impl Fold {
         let user = message.as_user().filter(|user| user.origin.is_from_user()).map(user_text);
         self.conversation.push(message.id(), user.clone());
         if let Some(text) = user {
-            self.blocks.push(Block::User { text });
+            let has_images = message.as_user().is_some_and(|user| user.content.iter().any(is_image));
+            self.blocks.push(Block::User { text, images: has_images.then(|| message.clone()) });
         } else if let Some(reply) = message.as_assistant() {
             self.reply(message, reply);
         } else if let Some(result) = message.as_tool_result() {
@@ -313,6 +314,10 @@ impl Fold {
         self.called.clear();
         self.denials.clear();
     }
+}
+
+fn is_image(block: &Content) -> bool {
+    matches!(block, Content::Image { .. })
 }
 
 /// The text of a message, with a word for each image.

@@ -119,6 +119,8 @@ impl Transcript {
     /// Renders everything, finished or not, for the pager and the full screen. Rendered blocks are cached for one
     /// theme: the next call renders new ones only.
     pub fn rows(&mut self, theme: &Theme, detail: Detail) -> &[String] {
+        // A row that scrolls cannot draw.
+        let theme = &Theme { pictures: None, ..*theme };
         let view = match detail {
             Detail::Folded => &mut self.folded,
             Detail::Full => &mut self.full,

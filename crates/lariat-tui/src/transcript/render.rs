@@ -1,5 +1,6 @@
 //! Renders blocks as rows. All untrusted text is neutralised here or in `lariat-terminal`.
 
+use lariat_core::content::Content;
 use lariat_core::event::RunOutcome;
 use lariat_core::time::Timestamp;
 use lariat_terminal::finished_call::{self, FinishedCall, Verbosity};
@@ -23,7 +24,7 @@ const ERROR_ROWS: usize = 12;
 pub(super) fn block(block: &Block, theme: &Theme, detail: Detail) -> Rows {
     let mut rows = Rows::default();
     match block {
-        Block::User { text } => rows.add(Kind::Text, user(text, theme, detail)),
+        Block::User { text, .. } => rows.add(Kind::Text, user(text, theme, detail)),
         Block::Reply { segments, .. } => rows = reply::render(segments, theme, detail),
         Block::Call(call) => rows.add(Kind::Work, ended_call(call, theme, detail)),
         Block::Note { style, words } => rows.add(Kind::Work, note(*style, words, theme)),
@@ -31,7 +32,27 @@ pub(super) fn block(block: &Block, theme: &Theme, detail: Detail) -> Rows {
         Block::End(end) => rows.add(Kind::Text, run_end(end, theme)),
     }
     fit(&mut rows.rows, theme);
+    if let Some(pictures) = &theme.pictures {
+        rows.extend(images(block).flat_map(|data| pictures.rows(data, theme.width)));
+    }
     rows
+}
+
+/// The images of a block, in base64.
+fn images(block: &Block) -> impl Iterator<Item = &str> {
+    let content = match block {
+        Block::User { images, .. } => {
+            images.as_ref().and_then(|message| message.as_user()).map(|user| &user.content)
+        }
+        Block::Call(call) => {
+            call.result.as_ref().and_then(|message| message.as_tool_result()).map(|result| &result.content)
+        }
+        _ => None,
+    };
+    content.into_iter().flatten().filter_map(|block| match block {
+        Content::Image { data, .. } => Some(data.as_str()),
+        _ => None,
+    })
 }
 
 /// Splits rows that are wider than the terminal, such as lines of code.

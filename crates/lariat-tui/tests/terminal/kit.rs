@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
-use lariat_api::{CreateSession, Problem};
+use lariat_api::{CreateSession, Problem, ProblemCode};
 use lariat_core::BoxFuture;
+use lariat_core::content::Content;
 use lariat_core::id::SessionId;
 use lariat_core::time::Timestamp;
 use lariat_terminal::theme::Theme;
@@ -22,6 +23,10 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::fake::{Fake, Host, START};
+
+/// A PNG of 2 × 1 pixels.
+pub(crate) const PIXEL: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAIAAAABCAIAAAB7QOjdAAAADElEQVR42mP4z8AAAAMBAQD3A0FDAAAAAElFTkSuQmCC";
 
 /// A terminal that several owners can reach.
 #[derive(Clone)]
@@ -82,6 +87,22 @@ impl Machine for Clockwork {
     fn edit<'a>(&'a self, draft: &'a str) -> BoxFuture<'a, io::Result<String>> {
         Box::pin(async move { Ok(format!("{draft} (edited)\n")) })
     }
+
+    /// `small.png` is an image, and `large.png` too large.
+    fn read_image<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<Option<Content>, Problem>> {
+        let image = match path {
+            "small.png" => {
+                Ok(Some(Content::Image { data: PIXEL.to_owned(), mime_type: "image/png".to_owned() }))
+            }
+            "large.png" => Err(Problem::new(ProblemCode::Invalid, "the image is too large")),
+            _ => Ok(None),
+        };
+        Box::pin(async move { image })
+    }
+
+    fn paste_image(&self) -> BoxFuture<'_, Result<Option<String>, Problem>> {
+        Box::pin(async { Ok(Some("small.png".to_owned())) })
+    }
 }
 
 /// A client at work.
@@ -125,6 +146,7 @@ impl Running {
             setup,
             data: None,
             files: None,
+            symbols: None,
             pages: None,
             keys: KeyReports::Plain,
             reflow: Reflow::Cuts,

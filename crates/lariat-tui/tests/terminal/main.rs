@@ -10,6 +10,7 @@
 
 mod connection;
 mod fake;
+mod images;
 mod kit;
 mod linear;
 mod pages;

@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::problem::Problem;
 
 /// Maximum bytes of an image, a schema or a prompt; providers accept no more.
-const LIMIT: u64 = 10 * 1024 * 1024;
+pub(crate) const LIMIT: u64 = 10 * 1024 * 1024;
 
 /// Timeout for the first byte on standard input.
 const FIRST_BYTE: Duration = Duration::from_secs(5);
@@ -125,7 +125,7 @@ pub(super) fn text(path: &Path) -> Result<String, Problem> {
 }
 
 /// An image in base64, and its media type.
-fn image_content(path: &Path) -> Result<(String, String), Problem> {
+pub(crate) fn image_content(path: &Path) -> Result<(String, String), Problem> {
     let bytes = file(path)?;
     let kind = image::kind(&bytes).ok_or_else(|| {
         Problem::new(Exit::Usage, "unsupported image format")

@@ -48,6 +48,7 @@ use crate::problem::Problem;
 use crate::process_env::{ProcessEnv, Stream};
 use crate::wire::json::{Ending, SchemaCheck};
 pub(crate) use attached::attach;
+pub(crate) use files::{LIMIT as MAX_IMAGE_BYTES, image_content};
 use inputs::Inputs;
 use output::{RunOutput, report, write_stderr};
 use plan::ReviewResult;
