@@ -83,7 +83,8 @@ pub trait Machine: Send + Sync {
     /// If the file cannot be read, is too large or is not an image.
     fn read_image<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<Option<Content>, Problem>>;
 
-    /// Saves the image in the clipboard to a file and returns its path; `None` if the clipboard has no image.
+    /// Saves the image in the clipboard and returns a path for [`Machine::read_image`]; `None` if the clipboard has no
+    /// image.
     ///
     /// # Errors
     /// If the clipboard cannot be read, or the file cannot be written.

@@ -148,6 +148,6 @@ impl AskedProjects {
 
     fn remember(mut self, place: &LoadedProject) -> Result<(), Problem> {
         self.asked.insert(place.opened.identity.path.clone(), place.opened.fingerprint());
-        files::write_private(&self.file, &serde_json::to_string_pretty(&self.asked).unwrap_or_default())
+        files::write_private(&self.file, serde_json::to_string_pretty(&self.asked).unwrap_or_default())
     }
 }

@@ -29,6 +29,9 @@ const CLIPBOARD_TIME: Duration = Duration::from_secs(5);
 /// How long a pasted image stays on disk. A session has a copy of what was sent.
 const PASTED_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
+/// The start of the names of pasted images.
+const PASTED: &str = "pasted-";
+
 /// The machine that this process runs on.
 pub(super) struct ThisMachine {
     /// A command line.
@@ -53,6 +56,14 @@ impl ThisMachine {
             directory: directory.to_path_buf(),
             home: env.folders.home.clone(),
         }
+    }
+
+    /// The file that a message mentions: a pasted image, or a file as the user would name it.
+    fn place(&self, path: &str) -> PathBuf {
+        let is_pasted = path.starts_with(PASTED) && !path.contains('/');
+        let pasted = is_pasted.then(|| self.pasted.join(path)).filter(|pasted| pasted.is_file());
+        let in_home = || path.strip_prefix("~/").map(|rest| self.home.join(rest));
+        pasted.or_else(in_home).unwrap_or_else(|| self.directory.join(path))
     }
 
     fn edit_file(&self, draft: &str) -> io::Result<String> {
@@ -124,13 +135,14 @@ fn unavailable(words: String) -> lariat_api::Problem {
     lariat_api::Problem::new(ProblemCode::Unavailable, words)
 }
 
-/// Saves an image to a new file of the user, and removes old ones.
+/// Saves an image to a new file of the user, and removes old ones. Returns its name, which [`ThisMachine::place`] finds.
 fn save_image(folder: &Path, bytes: &[u8]) -> Result<String, Problem> {
     files::make_private(folder)?;
     files::remove_older(folder, PASTED_AGE);
-    let path = folder.join(format!("{}.png", Uuid::new_v4()));
-    files::write_private(&path, bytes)?;
-    Ok(path.display().to_string())
+    let id: String = Uuid::new_v4().simple().to_string().chars().take(8).collect();
+    let name = format!("{PASTED}{id}.png");
+    files::write_private(&folder.join(&name), bytes)?;
+    Ok(name)
 }
 
 /// Runs what waits for the disk or another program beside the screen.
@@ -179,8 +191,7 @@ impl Machine for ThisMachine {
         &'a self,
         path: &'a str,
     ) -> BoxFuture<'a, Result<Option<Content>, lariat_api::Problem>> {
-        let path =
-            path.strip_prefix("~/").map_or_else(|| self.directory.join(path), |rest| self.home.join(rest));
+        let path = self.place(path);
         Box::pin(beside(move || {
             if !path.is_file() {
                 return Ok(None);
