@@ -1,9 +1,10 @@
 //! The loop: reads keys and items, draws, carries out effects.
 //!
 //! One task owns the screen and the state. Requests to the session run in tasks of their own and reply over a channel,
-//! so that the screen never waits for them. Commands leave in the order in which the person gave them. Invariants: at
-//! most [`FRAMES_PER_SECOND`] frames are drawn in a second, none while nothing changes, and the first before the
-//! session is open; the draft is on disk [`SAVE_DELAY`] after the last key, and when the loop ends.
+//! so that the screen never waits for them. Commands leave in the order in which the person gave them. Invariants: what
+//! happens in the session draws at most [`FRAMES_PER_SECOND`] frames in a second, a key draws without waiting for the
+//! next of them, nothing is drawn while nothing changes, and the first frame before the session is open; the draft is on
+//! disk [`SAVE_DELAY`] after the last key, and when the loop ends.
 
 mod clipboard;
 mod input;
@@ -34,7 +35,7 @@ use crate::screen::{Reflow, Screen};
 use crate::symbols::SymbolIndex;
 pub use input::{Input, Keyboard};
 
-/// The most frames in a second.
+/// The most frames in a second that no key asked for.
 pub const FRAMES_PER_SECOND: u64 = 60;
 /// How long after a key the draft is on disk.
 pub const SAVE_DELAY: Duration = Duration::from_millis(100);

@@ -29,6 +29,8 @@ const MAX_ITEMS: usize = 256;
 const MAX_FILES: usize = 20;
 /// How many of them are symbols.
 const MAX_SYMBOLS: usize = 8;
+/// The least time from a frame to one that a key asked for.
+const KEY_FRAME: Duration = Duration::from_millis(2);
 /// How long the size must stay the same before the next frame. A terminal that is being resized reports old sizes, and a
 /// frame for an old size erases the wrong rows.
 const RESIZE_SETTLES: Duration = Duration::from_millis(120);
@@ -47,6 +49,8 @@ pub(super) struct State {
     wants_view: bool,
     /// Whether what is shown may have changed.
     is_dirty: bool,
+    /// Whether a key may have changed it: the person waits for that frame.
+    is_urgent: bool,
     drawn_at: Option<Instant>,
     /// When the terminal last reported another size.
     resized_at: Option<Instant>,
@@ -66,6 +70,7 @@ impl State {
             is_reading_view: false,
             wants_view: false,
             is_dirty: false,
+            is_urgent: false,
             drawn_at: None,
             resized_at: None,
             save_at: None,
@@ -91,7 +96,7 @@ impl<W: Write> Client<W> {
 
     pub(super) fn draw(&mut self) -> io::Result<()> {
         let frame = self.app.frame(self.size, self.machine.now());
-        self.state.is_dirty = false;
+        (self.state.is_dirty, self.state.is_urgent) = (false, false);
         self.state.drawn_at = Some(Instant::now());
         if self.input.renew() {
             self.screen.restart();
@@ -135,7 +140,10 @@ impl<W: Write> Client<W> {
                     }
                 }
                 Woken::Input(None) => return Ok(EndReason::TerminalClosed),
-                Woken::Input(Some(event)) => self.input(event),
+                Woken::Input(Some(event)) => {
+                    self.input(event);
+                    self.state.is_urgent = true;
+                }
                 Woken::Reply(Some(reply)) => self.reply(reply)?,
                 Woken::Reply(None) => {}
                 Woken::Item(Some(item)) => self.items(item),
@@ -146,7 +154,8 @@ impl<W: Write> Client<W> {
     }
 
     async fn wait(&mut self, signals: &mut Signals) -> Woken {
-        let frame = Duration::from_nanos(1_000_000_000 / FRAMES_PER_SECOND);
+        let usual = Duration::from_nanos(1_000_000_000 / FRAMES_PER_SECOND);
+        let frame = if self.state.is_urgent { KEY_FRAME } else { usual };
         let next = self.state.drawn_at.map(|at| at + frame);
         let settled = self.state.resized_at.map(|at| at + RESIZE_SETTLES);
         let draw_at = self.state.is_dirty.then(|| next.max(settled).unwrap_or_else(Instant::now));

@@ -65,3 +65,15 @@ async fn random_resizes_lose_and_repeat_no_reply() {
     let expected: Vec<String> = (0..200).map(|number| format!("[{number}]")).collect();
     assert_eq!(found, expected);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_key_does_not_wait_for_the_next_frame() {
+    let fake = Fake::new();
+    let client = Running::start(&fake, 80, 24);
+    client.settles().await;
+    for typed in ["a", "ab", "abc"] {
+        client.types(&typed[typed.len() - 1..]);
+        client.passes(Duration::from_millis(3)).await;
+        assert!(client.screen().contains(&format!("› {typed}▏")), "{}", client.screen());
+    }
+}
