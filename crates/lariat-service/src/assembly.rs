@@ -33,9 +33,10 @@ use crate::file_history::OpenUndoStores;
 use crate::inspection::InspectionProvider;
 use crate::loaded_project::LoadedProject;
 use crate::local::{
-    ConfiguredKind, HookPrograms, Instructions, MapSection, MemoryFiles, ProjectHooks, SpendingFiles,
+    HookPrograms, Instructions, MapSection, MemoryFiles, ProjectHooks, SpendingFiles,
     nested_repositories, skills, skills_section,
 };
+use crate::mcp::{FirstContact, McpServers};
 use crate::memory_context::{FailureLearnings, Learn, RememberedSection, SearchPastSessions};
 use crate::models::{Keys, Models, Purpose};
 use crate::past_sessions::PastSessions;
@@ -89,6 +90,7 @@ impl Session {
         let transcript = transcript(&parts, &mut notices).await;
         let gate = gate(&parts, supervisor, &environment, &commands, transcript.as_ref())?;
         notices.extend(import_note(&parts).await);
+        let mcp = McpServers::new(place, parts.folders, parts.keys, &commands, &environment);
         let bench = bench(&parts, commands, &environment, &gate, &mut notices);
         let mut tools = default_tools(&bench);
         let bash = tools.iter().find(|tool| tool.name() == "bash").cloned();
@@ -99,6 +101,11 @@ impl Session {
             let past = PastSessions::new(Arc::clone(&parts.archive), directory);
             tools.push(Arc::new(SearchPastSessions(past)));
         }
+        let first = match parts.purpose {
+            Purpose::Calling => FirstContact::Start,
+            Purpose::Inspecting => FirstContact::Skip,
+        };
+        tools.extend(mcp.tools(first, &mut notices).await);
         if let Some(only) = &place.tools {
             tools.retain(|tool| only.contains(tool.name()));
         }
@@ -174,7 +181,7 @@ impl Session {
             builder = builder.observer(transcript);
         }
         let agent = traces.add_observers(builder.description(description)).build()?;
-        Ok(Self { agent, gate, model, form, tools: names, traces, bash, is_sandboxed, notices })
+        Ok(Self { agent, gate, model, form, tools: names, traces, bash, is_sandboxed, mcp, notices })
     }
 }
 
@@ -204,11 +211,6 @@ fn egress(client: &ClientConfig) -> OutgoingHttp {
 fn notices(place: &LoadedProject) -> Vec<String> {
     let mut notices: Vec<String> = place.opened.problems.iter().map(ToString::to_string).collect();
     notices.extend(place.sources.warnings.iter().map(ToString::to_string));
-    let servers = place.opened.values.iter().filter(|value| value.kind == ConfiguredKind::Server);
-    let servers: Vec<&str> = servers.map(|server| server.name.as_str()).collect();
-    if !servers.is_empty() {
-        notices.push(format!("this version does not start MCP servers: {}", servers.join(", ")));
-    }
     notices
 }
 

@@ -72,8 +72,13 @@ impl ProjectAgents {
         let session = opened.map_err(|error| problem(&error))?;
         let modes = Arc::new(GateModes(Arc::clone(&session.gate)));
         let shell = session.shell();
-        let traces = session.traces;
-        let closing = move || -> BoxFuture<'static, ()> { Box::pin(async move { traces.close().await }) };
+        let (traces, mcp) = (session.traces, session.mcp);
+        let closing = move || -> BoxFuture<'static, ()> {
+            Box::pin(async move {
+                mcp.close().await;
+                traces.close().await;
+            })
+        };
         let hosted = HostedAgent::new(session.agent).with_modes(modes).with_closing(closing);
         Ok(match shell {
             Some(shell) => hosted.with_shell(Arc::new(shell)),

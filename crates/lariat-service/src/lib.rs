@@ -5,6 +5,7 @@
 //! - [`loaded_project`]: a directory with its settings. [`models`]: resolves a model's name.
 //! - [`service`]: the sessions of this machine. [`session`]: a session that runs in this process.
 //! - [`ProjectAgents`]: builds the agents of the sessions that a host runs, from the directory of each.
+//! - [`mcp`]: the MCP servers of a directory.
 //! - [`file_history`]: which tool calls changed files in a directory, and how to restore an earlier state.
 //! - [`project_memory`]: what Lariat remembers about a project. [`past_sessions`]: searches earlier sessions.
 //! - [`sandbox_probe`]: finds a working sandbox. [`otlp`]: sends spans and metrics to a collector.
@@ -30,6 +31,8 @@ mod learnings;
 pub mod loaded_project;
 #[cfg(all(feature = "local", target_os = "linux"))]
 pub mod local;
+#[cfg(feature = "service")]
+pub mod mcp;
 #[cfg(feature = "service")]
 mod memory_context;
 #[cfg(feature = "service")]

@@ -18,6 +18,7 @@ use lariat_tools::UserPrompter;
 use serde_json::Value;
 
 use crate::local::GitNotes;
+use crate::mcp::{McpServerReport, McpServers};
 use crate::traces::Traces;
 use crate::user_shell::SessionShell;
 use crate::{HookCallbacks, ServiceError};
@@ -54,6 +55,7 @@ pub struct Session {
     pub(crate) traces: Traces,
     pub(crate) bash: Option<Arc<dyn AgentTool>>,
     pub(crate) is_sandboxed: bool,
+    pub(crate) mcp: McpServers,
     /// Notes for the user before the session starts.
     pub notices: Vec<String>,
 }
@@ -98,6 +100,11 @@ impl Session {
     /// The names of the tools.
     pub fn tools(&self) -> &[String] {
         &self.tools
+    }
+
+    /// The MCP servers of the session, and what each does at the moment.
+    pub fn mcp_servers(&self) -> Vec<McpServerReport> {
+        self.mcp.reports()
     }
 
     /// Whether commands run in the sandbox.
@@ -265,9 +272,10 @@ impl Session {
         self.agent.messages()
     }
 
-    /// Runs the hooks for the end of the session and flushes traces, and waits for both.
+    /// Runs the hooks for the end of the session and flushes traces, ends MCP servers, and waits for all.
     pub async fn close(&self) {
         self.agent.close().await;
+        self.mcp.close().await;
         self.traces.close().await;
     }
 }

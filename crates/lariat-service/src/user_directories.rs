@@ -76,6 +76,11 @@ impl UserDirectories {
         self.state.join("undo").join(name_of(workspace))
     }
 
+    /// The accepted tools and the logs of MCP servers.
+    pub fn mcp(&self) -> PathBuf {
+        self.state.join("mcp")
+    }
+
     /// The files that sessions of this user are changing.
     pub fn claims(&self) -> PathBuf {
         self.state.join("claims")

@@ -57,6 +57,9 @@ pub enum Output {
     Merged,
     /// Two separate streams.
     Separate,
+    /// Two separate streams. The caller reads standard output with [`Process::read_output`](super::Process::read_output),
+    /// byte for byte: the program waits while the caller does not read. Standard error is captured.
+    Piped,
     /// A terminal of this size; the input is what is typed into it.
     Terminal(Size),
 }

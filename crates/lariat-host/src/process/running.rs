@@ -120,6 +120,8 @@ pub(super) struct ProcessShared {
     pub(super) output: Mutex<Capture>,
     pub(super) errors: Mutex<Capture>,
     pub(super) input: tokio::sync::Mutex<Option<AsyncFd<OwnedFd>>>,
+    /// Standard output, if the caller reads it.
+    pub(super) piped: tokio::sync::Mutex<Option<AsyncFd<OwnedFd>>>,
     pub(super) denials: Mutex<Vec<Denial>>,
     pub(super) end: Mutex<End>,
     /// `None` while the program runs.
@@ -165,6 +167,27 @@ impl Process {
         let output = lock(&self.shared.output);
         let (bytes, gap) = output.since(mark);
         Reading { bytes, gap, mark: output.total() }
+    }
+
+    /// Waits for standard output of a program that was started with [`Output::Piped`](super::Output::Piped), and returns how
+    /// many bytes it read into `buffer`; 0 after the end. Every byte arrives exactly once, in order.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::Unsupported`] if its output is captured instead, or the kernel's error.
+    pub async fn read_output(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let piped = self.shared.piped.lock().await;
+        let piped = piped.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+        piped.async_io(Interest::READABLE, |fd| Ok(rustix::io::read(fd, &mut *buffer)?)).await
+    }
+
+    /// The captured standard error so far.
+    pub fn errors(&self) -> CapturedOutput {
+        lock(&self.shared.errors).output()
+    }
+
+    /// What the sandbox denied so far.
+    pub fn denials(&self) -> Vec<Denial> {
+        lock(&self.shared.denials).clone()
     }
 
     /// Writes to its standard input.

@@ -253,7 +253,7 @@ impl Drop for EndOnDrop<'_> {
 /// The descriptors of a new program, and our ends of them.
 struct Streams {
     child: [OwnedFd; 3],
-    output: OwnedFd,
+    output: Option<OwnedFd>,
     errors: Option<OwnedFd>,
     input: Option<OwnedFd>,
 }
@@ -263,7 +263,7 @@ impl Streams {
         if let Output::Terminal(size) = launch.output {
             let (ours, theirs) = terminal::open(size)?;
             let child = [theirs.try_clone()?, theirs.try_clone()?, theirs];
-            return Ok(Self { child, input: Some(ours.try_clone()?), output: ours, errors: None });
+            return Ok(Self { child, input: Some(ours.try_clone()?), output: Some(ours), errors: None });
         }
         let (input, written) = match launch.input {
             Input::Empty => {
@@ -281,13 +281,13 @@ impl Streams {
         };
         let (output, out) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         let output = set_nonblocking(output)?;
-        let (errors, err) = if launch.output == Output::Separate {
+        let (errors, err) = if matches!(launch.output, Output::Separate | Output::Piped) {
             let (errors, err) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
             (Some(set_nonblocking(errors)?), err)
         } else {
             (None, out.try_clone()?)
         };
-        Ok(Self { child: [input, out, err], output, errors, input: written })
+        Ok(Self { child: [input, out, err], output: Some(output), errors, input: written })
     }
 }
 
@@ -306,7 +306,11 @@ async fn launch_process(
     let program = launch.program.to_string_lossy().into_owned();
     let failed = |source| ProcessError::Start { program: program.clone(), stage: "preparing", source };
     let started = Instant::now();
-    let streams = Streams::open(&launch).map_err(failed)?;
+    let mut streams = Streams::open(&launch).map_err(failed)?;
+    let piped = match launch.output {
+        Output::Piped => streams.output.take(),
+        _ => None,
+    };
     let (control, theirs) = ControlSocket::new().map_err(failed)?;
     let confinement = launch
         .sandbox
@@ -332,6 +336,12 @@ async fn launch_process(
             streams
                 .input
                 .map(|input| crate::sys::watch(input, Interest::WRITABLE))
+                .transpose()
+                .map_err(failed)?,
+        ),
+        piped: tokio::sync::Mutex::new(
+            piped
+                .map(|piped| crate::sys::watch(piped, Interest::READABLE))
                 .transpose()
                 .map_err(failed)?,
         ),
@@ -376,9 +386,9 @@ async fn launch_process(
         }
     };
 
-    let mut readers = vec![tokio::spawn(read(Arc::clone(&shared), streams.output, Stream::Output))];
-    readers
-        .extend(streams.errors.map(|errors| tokio::spawn(read(Arc::clone(&shared), errors, Stream::Errors))));
+    let each = [(streams.output, Stream::Output), (streams.errors, Stream::Errors)];
+    let readers = each.into_iter().filter_map(|(from, stream)| Some((from?, stream)));
+    let readers = readers.map(|(from, stream)| tokio::spawn(read(Arc::clone(&shared), from, stream))).collect();
     if let Input::Bytes(bytes) = launch.input {
         let process = Process { shared: Arc::clone(&shared) };
         tokio::spawn(async move {

@@ -232,3 +232,25 @@ async fn endless_output_uses_bounded_memory() {
         assert_eq!(std::fs::metadata(spill).unwrap().len(), 1024 * 1024);
     }
 }
+
+#[tokio::test]
+async fn piped_output_loses_nothing_however_slowly_it_is_read() {
+    for supervisor in supervisors().await {
+        let folder = TempDirectory::new();
+        let launch = shell(&folder, "seq 1 200000; echo error >&2").with_output(Output::Piped);
+        let process = supervisor.start(launch).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert_eq!(process.exit(), None, "the program waits for the reader");
+        let (mut text, mut buffer) = (Vec::new(), vec![0; 1000]);
+        loop {
+            let read = process.read_output(&mut buffer).await.unwrap();
+            if read == 0 {
+                break;
+            }
+            text.extend_from_slice(&buffer[..read]);
+        }
+        let expected: String = (1..=200_000).map(|number| format!("{number}\n")).collect();
+        assert!(text == expected.as_bytes(), "{} of {} bytes", text.len(), expected.len());
+        assert_eq!(process.wait().await.errors.text(), "error\n");
+    }
+}

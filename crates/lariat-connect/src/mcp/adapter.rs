@@ -1,0 +1,270 @@
+//! Tools of a server as tools of an agent.
+//!
+//! A tool declares every effect, whatever its server says, so the permission check treats it as one that may do anything.
+//! What a server wrote for the model (descriptions, results) is neutralised: escape codes and invisible characters become
+//! visible.
+
+use std::sync::Arc;
+
+use lariat_core::BoxFuture;
+use lariat_core::content::Content;
+use lariat_core::display;
+use lariat_core::tool::{AgentTool, ToolContext, ToolError, ToolResult};
+use serde_json::{Map, Value, json};
+
+use super::client::McpClient;
+use super::content::{McpContent, McpToolCallResult, McpToolInfo};
+use super::error::McpError;
+use super::server::McpServer;
+
+/// Maximum length of a tool's name: providers refuse longer ones.
+const MAX_NAME: usize = 64;
+/// Maximum size of a description, in bytes.
+const MAX_DESCRIPTION: usize = 4 * 1024;
+/// Maximum size of a schema, in bytes of JSON.
+const MAX_SCHEMA: usize = 64 * 1024;
+/// Maximum depth of a schema.
+const MAX_DEPTH: usize = 32;
+/// Types of images that models accept.
+const IMAGES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/// A tool of a server, for an agent.
+pub struct McpToolAdapter {
+    source: Source,
+    info: McpToolInfo,
+    name: String,
+    label: String,
+    description: String,
+    schema: Value,
+}
+
+/// Who calls the tool.
+enum Source {
+    Client(Arc<McpClient>),
+    Server(Arc<McpServer>),
+}
+
+impl McpToolAdapter {
+    /// Asks a server for its tools and returns an adapter for each, with the server's own names. Leaves out the tools whose
+    /// schemas providers would refuse.
+    ///
+    /// # Errors
+    /// If the server does not list its tools.
+    pub async fn from_client(client: Arc<McpClient>) -> Result<Vec<Self>, McpError> {
+        let tools = client.list_tools().await?;
+        let each = tools.into_iter();
+        Ok(each.filter_map(|info| Self::new(Source::Client(Arc::clone(&client)), info).ok()).collect())
+    }
+
+    /// An adapter for each tool that the user accepted, named `mcp__server__tool`. Does not start the server. Also returns
+    /// why other tools are left out.
+    pub fn from_server(server: &Arc<McpServer>) -> (Vec<Self>, Vec<String>) {
+        let (mut tools, mut problems) = (Vec::<Self>::new(), Vec::new());
+        let prefix = format!("mcp__{}", server.config().name);
+        for info in server.accepted_tools() {
+            let name = display::line(&info.name).into_owned();
+            match Self::new(Source::Server(Arc::clone(server)), info) {
+                Ok(tool) => {
+                    let tool = tool.with_prefix(&prefix);
+                    if tools.iter().all(|other| other.name != tool.name) {
+                        tools.push(tool);
+                    }
+                }
+                Err(why) => problems.push(format!("the tool `{name}` is left out: {why}")),
+            }
+        }
+        (tools, problems)
+    }
+
+    fn new(source: Source, info: McpToolInfo) -> Result<Self, String> {
+        let schema = usable_schema(&info.input_schema)?;
+        let text = display::block(info.description.as_deref().unwrap_or_default()).into_owned();
+        let end = text.floor_char_boundary(MAX_DESCRIPTION);
+        let description = text.get(..end).unwrap_or_default().to_owned();
+        let (name, label) = (provider_name("", &info.name), display::line(&info.name).into_owned());
+        Ok(Self { source, info, name, label, description, schema })
+    }
+
+    /// Names the tool `{prefix}__{name}`.
+    pub fn with_prefix(mut self, prefix: &str) -> Self {
+        self.name = provider_name(&format!("{prefix}__"), &self.info.name);
+        self
+    }
+
+    /// The tool as the server describes it.
+    pub const fn info(&self) -> &McpToolInfo {
+        &self.info
+    }
+
+    async fn call(&self, arguments: Map<String, Value>, context: &ToolContext) -> Result<McpToolCallResult, McpError> {
+        let report = |text: String| context.progress(text);
+        match &self.source {
+            Source::Client(client) => {
+                client.call_tool_observed(&self.info.name, arguments, &context.cancel, &report).await
+            }
+            Source::Server(server) => server.call(&self.info, arguments, &context.cancel, &report).await,
+        }
+    }
+
+    fn server(&self) -> Option<&str> {
+        match &self.source {
+            Source::Client(_) => None,
+            Source::Server(server) => Some(&server.config().name),
+        }
+    }
+}
+
+impl AgentTool for McpToolAdapter {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn description(&self) -> &str {
+        &self.description
+    }
+
+    fn parameters_schema(&self) -> Value {
+        self.schema.clone()
+    }
+
+    fn execute<'a>(
+        &'a self,
+        params: Value,
+        context: ToolContext,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+        Box::pin(async move {
+            let arguments = match params {
+                Value::Object(arguments) => arguments,
+                Value::Null => Map::new(),
+                _ => return Err(ToolError::InvalidArgs("the arguments are not a JSON object".to_owned())),
+            };
+            let result = self.call(arguments, &context).await.map_err(|error| self.failure(error))?;
+            self.result(result)
+        })
+    }
+}
+
+impl McpToolAdapter {
+    fn result(&self, result: McpToolCallResult) -> Result<ToolResult, ToolError> {
+        let mut content: Vec<Content> = result.content.into_iter().map(shown).collect();
+        let has_text = content.iter().any(|block| block.as_text().is_some_and(|text| !text.is_empty()));
+        if let Some(structured) = result.structured_content.as_ref().filter(|_| !has_text) {
+            content.push(Content::text(display::json(&structured.to_string())));
+        }
+        if content.is_empty() {
+            content.push(Content::text("The tool returned nothing."));
+        }
+        if result.is_error {
+            return Err(ToolError::Failed(lariat_core::content::joined_text(&content)));
+        }
+        let mut details = json!({ "tool": self.info.name });
+        if let (Some(server), Some(details)) = (self.server(), details.as_object_mut()) {
+            details.insert("server".to_owned(), server.into());
+        }
+        if let (Some(structured), Some(details)) = (result.structured_content, details.as_object_mut()) {
+            details.insert("structured".to_owned(), structured);
+        }
+        Ok(ToolResult { content, details, ..ToolResult::default() })
+    }
+
+    fn failure(&self, error: McpError) -> ToolError {
+        let server = self.server().map(|name| format!("MCP server `{name}`: ")).unwrap_or_default();
+        match error {
+            McpError::ToolsChanged(_) | McpError::JsonRpc { .. } | McpError::Serialization(_) => {
+                ToolError::Failed(format!("{server}{error}"))
+            }
+            // The request may have reached the server.
+            McpError::ConnectionClosed(_) | McpError::TimedOut(_) | McpError::Cancelled => {
+                ToolError::Interrupted(format!("{server}{error}"))
+            }
+            other => ToolError::Failed(format!("{server}{other}")),
+        }
+    }
+}
+
+fn shown(content: McpContent) -> Content {
+    match content {
+        McpContent::Text { text } => Content::text(display::output(&text)),
+        McpContent::Image { data, mime_type } if IMAGES.contains(&mime_type.as_str()) && is_base64(&data) => {
+            Content::Image { data, mime_type }
+        }
+        McpContent::Image { data, mime_type } => {
+            let kind = display::line(&mime_type).into_owned();
+            Content::text(format!("[an image of type {kind} that the model cannot see, {} bytes]", data.len()))
+        }
+        McpContent::Other { description, text } => {
+            let text = text.map(|text| format!("\n{}", display::output(&text))).unwrap_or_default();
+            Content::text(format!("[{}]{text}", display::line(&description)))
+        }
+    }
+}
+
+/// Whether a text can be base64. Providers refuse a request with an image that is not.
+fn is_base64(data: &str) -> bool {
+    let body = data.trim_end_matches('=');
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    !body.is_empty() && data.len().is_multiple_of(4) && data.len() - body.len() <= 2 && body.bytes().all(is_digit)
+}
+
+/// A name that providers accept. One that had to be changed ends with a hash, so that two tools never get the same name.
+fn provider_name(prefix: &str, tool: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
+    let plain: String = tool.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
+    let full = format!("{prefix}{plain}");
+    if plain == tool && full.len() <= MAX_NAME && !tool.is_empty() {
+        return full;
+    }
+    let hash: String = blake3::hash(tool.as_bytes()).to_hex().chars().take(8).collect();
+    let start: String = full.chars().take(MAX_NAME - hash.len() - 1).collect();
+    format!("{start}_{hash}")
+}
+
+/// The schema in a form that providers accept, with neutralised descriptions.
+fn usable_schema(schema: &Value) -> Result<Value, String> {
+    let size = schema.to_string().len();
+    if size > MAX_SCHEMA {
+        return Err(format!("its schema has {size} bytes, more than {MAX_SCHEMA}"));
+    }
+    let mut schema = neutral(schema, 0)?;
+    let fields = schema.as_object_mut().ok_or("its schema is not an object")?;
+    // Providers refuse these at the top of a schema; the server checks the arguments itself.
+    for combination in ["anyOf", "oneOf", "allOf", "not", "enum"] {
+        fields.remove(combination);
+    }
+    fields.insert("type".to_owned(), "object".into());
+    let properties = fields.entry("properties").or_insert_with(|| json!({}));
+    let names = properties.as_object().ok_or("the `properties` of its schema are not an object")?.keys();
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    for name in names {
+        if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(is_plain) {
+            return Err(format!("models cannot use its argument `{}`", display::line(name)));
+        }
+    }
+    Ok(schema)
+}
+
+fn neutral(value: &Value, depth: usize) -> Result<Value, String> {
+    if depth > MAX_DEPTH {
+        return Err(format!("its schema is nested more than {MAX_DEPTH} levels deep"));
+    }
+    Ok(match value {
+        Value::Object(fields) => {
+            let field = |(name, value): (&String, &Value)| {
+                let value = match (name.as_str(), value) {
+                    ("description" | "title", Value::String(text)) => display::block(text).into_owned().into(),
+                    _ => neutral(value, depth + 1)?,
+                };
+                Ok((name.clone(), value))
+            };
+            Value::Object(fields.iter().map(field).collect::<Result<_, String>>()?)
+        }
+        Value::Array(items) => {
+            Value::Array(items.iter().map(|item| neutral(item, depth + 1)).collect::<Result<_, _>>()?)
+        }
+        other => other.clone(),
+    })
+}

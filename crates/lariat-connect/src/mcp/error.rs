@@ -1,0 +1,49 @@
+//! Why a connection to a server, or a request on it, failed.
+
+use std::io;
+use std::time::Duration;
+
+/// An error of a connection to an MCP server.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum McpError {
+    /// The transport failed: the server did not start, or its bytes are not messages.
+    #[error("{0}")]
+    Transport(String),
+    /// The server broke the protocol.
+    #[error("{0}")]
+    Protocol(String),
+    /// The server answered with an error.
+    #[error("{message} (JSON-RPC error {code})")]
+    JsonRpc {
+        /// The code of the error.
+        code: i64,
+        /// The server's message, neutralised.
+        message: String,
+    },
+    /// A value could not be written as JSON or read from it.
+    #[error("{0}")]
+    Serialization(#[from] serde_json::Error),
+    /// The system refused an operation.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// The server ended or closed the connection.
+    #[error("the server closed the connection{0}")]
+    ConnectionClosed(String),
+    /// The server did not answer in time.
+    #[error("the server did not answer within {} s", .0.as_secs())]
+    TimedOut(Duration),
+    /// The caller cancelled the request.
+    #[error("the request was cancelled")]
+    Cancelled,
+    /// The server offers other tools than the user accepted.
+    #[error("{0}")]
+    ToolsChanged(String),
+}
+
+impl McpError {
+    /// Whether the same request may succeed later, on a new connection.
+    pub const fn is_retryable(&self) -> bool {
+        matches!(self, Self::ConnectionClosed(_) | Self::TimedOut(_) | Self::Io(_))
+    }
+}

@@ -1,0 +1,30 @@
+//! Connects agents with MCP servers: programs and services that offer tools.
+//!
+//! - [`McpServerConfig`]: one entry of `.mcp.json`, with its variables expanded. [`McpServerConfig::identity`] changes when
+//!   the entry would start or contact something else.
+//! - [`McpClient`]: a connection to a server that runs. [`McpToolAdapter`]: one of its tools, for an agent.
+//! - [`McpServer`]: a server that starts when a tool is called, and again after it died.
+//! - [`ToolChange`]: how the tools of a server differ from the ones that the user accepted.
+//!
+//! `protocol` and `http` are the only modules that know `rmcp`. Everything that a server sends is untrusted: its messages
+//! have a maximum size, its text is neutralised, and each wait for it has a deadline.
+
+mod adapter;
+mod client;
+mod config;
+mod content;
+mod error;
+mod pin;
+mod protocol;
+mod server;
+mod stdio;
+mod variables;
+
+pub use adapter::McpToolAdapter;
+pub use client::{McpClient, McpConnection, McpLimits};
+pub use config::{McpConfigError, McpServerConfig, McpTransport, ServerSandbox};
+pub use content::{McpContent, McpToolCallResult, McpToolInfo};
+pub use error::McpError;
+pub use pin::{ToolChange, ToolChangeKind, tool_changes};
+pub use protocol::ProtocolEra;
+pub use server::{McpConnector, McpServer, McpServerState};

@@ -1,0 +1,308 @@
+//! The protocol, by `rmcp`: opens a connection in either era, lists tools, calls them.
+//!
+//! Revisions up to 2025-11-25 begin with `initialize`; since 2026-07-28 each request describes itself. A server whose era is
+//! not known is asked with `server/discover` first, and gets `initialize` if it does not know that. No type of `rmcp`
+//! leaves this module and `http`.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lariat_core::display;
+use rmcp::model::{
+    CallToolRequestParams, ClientCapabilities, ClientConfig, ContentBlock, Implementation,
+    PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ResourceContents, Tool,
+};
+use rmcp::service::{
+    ClientInitializeError, NotificationContext, RunningService, RxJsonRpcMessage, TxJsonRpcMessage,
+};
+use rmcp::transport::{IntoTransport, Transport};
+use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt as _, RoleClient, ServiceError};
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+
+use super::content::{McpContent, McpToolCallResult, McpToolInfo};
+use super::error::McpError;
+
+/// Maximum number of tools of one server.
+const MAX_TOOLS: usize = 1_000;
+/// Maximum number of pages of a list of tools.
+const MAX_PAGES: usize = 100;
+/// Maximum number of bytes of a message of a server in an error.
+const MAX_ERROR: usize = 4 * 1024;
+
+/// The two ways in which revisions of the protocol begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProtocolEra {
+    /// The connection begins with `initialize` (up to 2025-11-25).
+    Initialize,
+    /// Each request describes itself (since 2026-07-28).
+    Stateless,
+}
+
+/// A way for whole messages to and from a server, each one JSON value without its separator.
+pub(super) trait MessagePipe: Send + 'static {
+    /// Queues a message. Does not wait.
+    fn send(&mut self, message: Vec<u8>) -> io::Result<()>;
+    /// Waits for the next message; `None` after the end. Dropping the future loses nothing.
+    fn receive(&mut self) -> impl Future<Output = Option<Vec<u8>>> + Send;
+    /// Ends the server in an orderly way.
+    fn close(&mut self) -> impl Future<Output = ()> + Send;
+}
+
+/// Carries the messages of `rmcp` over a pipe. Skips what is not a message: some servers print to standard output.
+struct PipeTransport<P>(P);
+
+impl<P: MessagePipe> Transport<RoleClient> for PipeTransport<P> {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
+        let sent = serde_json::to_vec(&item).map_err(io::Error::other).and_then(|bytes| self.0.send(bytes));
+        std::future::ready(sent)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            let bytes = self.0.receive().await?;
+            if let Ok(message) = serde_json::from_slice(&bytes) {
+                return Some(message);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), io::Error> {
+        self.0.close().await;
+        Ok(())
+    }
+}
+
+/// The progress that a server reported last.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Progress {
+    /// How often it reported progress.
+    pub(super) reports: u64,
+    /// What it said, neutralised; empty if nothing.
+    pub(super) text: String,
+}
+
+/// Answers what a server asks of us: nothing but pings. Elicitation and sampling are not offered.
+struct Handler {
+    progress: watch::Sender<Progress>,
+    tool_list_changes: AtomicU64,
+}
+
+impl ClientHandler for Handler {
+    fn get_info(&self) -> ClientConfig {
+        let own = Implementation::new("lariat", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(ClientCapabilities::default(), own)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.tool_list_changes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        let text = params.message.map(|text| shortened(&display::line(&text))).unwrap_or_default();
+        self.progress.send_modify(|progress| {
+            progress.reports += 1;
+            progress.text = text;
+        });
+    }
+}
+
+/// An open connection. Dropping it closes it.
+pub(super) struct Connection {
+    service: RunningService<RoleClient, Handler>,
+    progress: watch::Receiver<Progress>,
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("version", &self.version()).finish_non_exhaustive()
+    }
+}
+
+impl Connection {
+    /// Opens a connection over a pipe. Without an era, both are tried on the same pipe.
+    pub(super) async fn open_pipe(
+        pipe: impl MessagePipe,
+        era: Option<ProtocolEra>,
+    ) -> Result<Self, McpError> {
+        Self::open(PipeTransport(pipe), era).await
+    }
+
+    /// Opens a connection over a transport of `rmcp`.
+    pub(super) async fn open<T, E, A>(transport: T, era: Option<ProtocolEra>) -> Result<Self, McpError>
+    where
+        T: IntoTransport<RoleClient, E, A>,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let (progress, reported) = watch::channel(Progress::default());
+        let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+        let lifecycle = match era {
+            Some(ProtocolEra::Initialize) => ClientLifecycleMode::Initialize,
+            Some(ProtocolEra::Stateless) => ClientLifecycleMode::Discover { preferred_versions },
+            None => ClientLifecycleMode::Auto {
+                preferred_versions,
+                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+            },
+        };
+        let handler = Handler { progress, tool_list_changes: AtomicU64::new(0) };
+        let opening = handler.serve_with_lifecycle(transport, lifecycle);
+        let service = Box::pin(opening).await.map_err(initialize_error)?;
+        Ok(Self { service, progress: reported })
+    }
+
+    /// The revision of the protocol that both sides use.
+    pub(super) fn version(&self) -> String {
+        let info = self.service.peer_info();
+        info.map(|info| info.protocol_version.to_string()).unwrap_or_default()
+    }
+
+    /// The era of that revision.
+    pub(super) fn era(&self) -> ProtocolEra {
+        let info = self.service.peer_info();
+        let has_initialize = info.is_none_or(|info| info.protocol_version.has_initialize());
+        if has_initialize { ProtocolEra::Initialize } else { ProtocolEra::Stateless }
+    }
+
+    /// The server's name and version, neutralised.
+    pub(super) fn server_name(&self) -> Option<String> {
+        let info = self.service.peer_info()?;
+        let own = info.server_info.as_ref()?;
+        Some(shortened(&display::line(&format!("{} {}", own.name, own.version))))
+    }
+
+    /// Whether the connection ended.
+    pub(super) fn is_closed(&self) -> bool {
+        self.service.is_closed() || self.service.is_transport_closed()
+    }
+
+    /// What the server reports while it works.
+    pub(super) fn progress(&self) -> watch::Receiver<Progress> {
+        self.progress.clone()
+    }
+
+    /// Lists all tools, page by page.
+    pub(super) async fn list_tools(&self) -> Result<Vec<McpToolInfo>, McpError> {
+        let mut tools = Vec::new();
+        let mut cursor = None;
+        for _ in 0..MAX_PAGES {
+            let page = PaginatedRequestParams::default().with_cursor(cursor);
+            let page = self.service.list_tools(Some(page)).await.map_err(service_error)?;
+            tools.extend(page.tools.into_iter().map(tool_info));
+            if tools.len() > MAX_TOOLS {
+                return Err(McpError::Protocol(format!("the server has more than {MAX_TOOLS} tools")));
+            }
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                return Ok(tools);
+            }
+        }
+        Err(McpError::Protocol(format!("the list of tools has more than {MAX_PAGES} pages")))
+    }
+
+    /// Calls a tool. Dropping the future tells the server that the call is cancelled.
+    pub(super) async fn call_tool(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<McpToolCallResult, McpError> {
+        let params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
+        let result = Box::pin(self.service.call_tool(params)).await.map_err(service_error)?;
+        Ok(McpToolCallResult {
+            content: result.content.into_iter().map(content).collect(),
+            structured_content: result.structured_content,
+            is_error: result.is_error.unwrap_or(false),
+        })
+    }
+
+    /// Waits for any answer of the server, so that the caller knows that it still works.
+    pub(super) async fn answers(&self) -> bool {
+        match self.service.list_tools(Some(PaginatedRequestParams::default())).await {
+            Ok(_) | Err(ServiceError::McpError(_)) => true,
+            Err(_) => false,
+        }
+    }
+
+    /// How often the server said that its tools changed.
+    pub(super) fn tool_list_changes(&self) -> u64 {
+        self.service.service().tool_list_changes.load(Ordering::Relaxed)
+    }
+
+    /// Starts to close the connection, which ends the server.
+    pub(super) fn close(&self) {
+        self.service.cancellation_token().cancel();
+    }
+}
+
+fn tool_info(tool: Tool) -> McpToolInfo {
+    McpToolInfo {
+        name: tool.name.into_owned(),
+        description: tool.description.map(std::borrow::Cow::into_owned),
+        input_schema: Value::Object(Arc::unwrap_or_clone(tool.input_schema)),
+        read_only_hint: tool.annotations.and_then(|hints| hints.read_only_hint).unwrap_or(false),
+    }
+}
+
+fn content(block: ContentBlock) -> McpContent {
+    let other = |description: String, text| McpContent::Other { description, text };
+    match block {
+        ContentBlock::Text(text) => McpContent::Text { text: text.text },
+        ContentBlock::Image(image) => McpContent::Image { data: image.data, mime_type: image.mime_type },
+        ContentBlock::Audio(audio) => {
+            other(format!("audio of type {}, {} bytes in base64", audio.mime_type, audio.data.len()), None)
+        }
+        ContentBlock::ResourceLink(link) => {
+            let about = link.description.map(|about| format!(": {about}")).unwrap_or_default();
+            other(format!("resource {} ({}){about}", link.uri, link.name), None)
+        }
+        ContentBlock::Resource(resource) => match resource.resource {
+            ResourceContents::TextResourceContents { uri, text, .. } => {
+                other(format!("resource {uri}"), Some(text))
+            }
+            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+                let kind = mime_type.unwrap_or_else(|| "an unknown type".to_owned());
+                other(format!("resource {uri} of {kind}, {} bytes in base64", blob.len()), None)
+            }
+            _ => other("a resource of an unknown kind".to_owned(), None),
+        },
+        _ => other("content of an unknown kind".to_owned(), None),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    text.get(..text.floor_char_boundary(MAX_ERROR)).unwrap_or(text).to_owned()
+}
+
+fn json_rpc(error: &rmcp::ErrorData) -> McpError {
+    McpError::JsonRpc { code: error.code.0.into(), message: shortened(&display::line(&error.message)) }
+}
+
+fn service_error(error: ServiceError) -> McpError {
+    match error {
+        ServiceError::McpError(error) => json_rpc(&error),
+        ServiceError::TransportClosed => McpError::ConnectionClosed(String::new()),
+        ServiceError::TransportSend(error) => McpError::Transport(error.error.to_string()),
+        ServiceError::Cancelled { .. } => McpError::Cancelled,
+        other => McpError::Protocol(shortened(&display::line(&other.to_string()))),
+    }
+}
+
+fn initialize_error(error: ClientInitializeError) -> McpError {
+    match error {
+        ClientInitializeError::JsonRpcError(error) => json_rpc(&error),
+        ClientInitializeError::ConnectionClosed(_) => McpError::ConnectionClosed(String::new()),
+        ClientInitializeError::TransportError { error, .. } => McpError::Transport(error.error.to_string()),
+        ClientInitializeError::Cancelled => McpError::Cancelled,
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => initialize_error(*fallback),
+        // The message may contain a whole answer of the server.
+        other => McpError::Protocol(shortened(&display::line(&other.to_string()))),
+    }
+}

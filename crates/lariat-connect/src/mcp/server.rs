@@ -1,0 +1,284 @@
+//! A configured server that starts when it is first needed, and again after it died.
+//!
+//! A server that keeps dying is started less and less often, and a call during such a pause fails at once with the reason.
+//! Invariant: a tool is called only while the server describes it exactly as the user accepted it.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use lariat_core::BoxFuture;
+use lariat_core::cancel::CancellationToken;
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+use super::client::McpClient;
+use super::config::McpServerConfig;
+use super::content::{McpToolCallResult, McpToolInfo};
+use super::error::McpError;
+use super::pin::{ToolChange, is_same, tool_changes};
+use super::protocol::ProtocolEra;
+
+/// The pause after the second failure in a row; it doubles with each further one.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause.
+const MAX_PAUSE: Duration = Duration::from_secs(60);
+/// A call waits for the end of a pause that is not longer than this.
+const SHORT_PAUSE: Duration = Duration::from_secs(2);
+/// How long a server that let a call time out may take to answer before it is started again.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// Opens connections to servers. The implementation decides about sandboxes, environments and allowed addresses.
+pub trait McpConnector: Send + Sync {
+    /// Starts or contacts a server. `era` is the one that the server spoke last time.
+    fn connect<'a>(
+        &'a self,
+        config: &'a McpServerConfig,
+        era: Option<ProtocolEra>,
+    ) -> BoxFuture<'a, Result<McpClient, McpError>>;
+}
+
+/// What a server does at the moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum McpServerState {
+    /// It starts with the first call.
+    Pending,
+    /// It runs.
+    Connected,
+    /// It could not be started, or it died.
+    Failed(String),
+}
+
+/// A configured server.
+pub struct McpServer {
+    config: McpServerConfig,
+    connector: Arc<dyn McpConnector>,
+    running: tokio::sync::Mutex<Running>,
+    known: Mutex<Known>,
+}
+
+/// The connection, and how often there was none.
+#[derive(Default)]
+struct Running {
+    client: Option<Arc<McpClient>>,
+    /// Failures since the last call that succeeded.
+    failures: u32,
+    /// When the server may be started again.
+    not_before: Option<Instant>,
+    /// How many changes of its tools the server had announced when they were listed.
+    announced: u64,
+    /// Whether the last call timed out.
+    is_suspect: bool,
+}
+
+/// What is known about the server, running or not.
+struct Known {
+    state: McpServerState,
+    era: Option<ProtocolEra>,
+    /// The tools that the user accepted; `None` before the first contact.
+    accepted: Option<Vec<McpToolInfo>>,
+    /// The tools that the server has, if it ran.
+    current: Option<Vec<McpToolInfo>>,
+}
+
+impl fmt::Debug for McpServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpServer").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl McpServer {
+    /// A server that does not run yet. `accepted` are the tools that the user accepted; the ones of the first contact if
+    /// `None`.
+    pub fn new(
+        config: McpServerConfig,
+        connector: Arc<dyn McpConnector>,
+        era: Option<ProtocolEra>,
+        accepted: Option<Vec<McpToolInfo>>,
+    ) -> Self {
+        let known = Known { state: McpServerState::Pending, era, accepted, current: None };
+        Self { config, connector, running: tokio::sync::Mutex::default(), known: Mutex::new(known) }
+    }
+
+    /// How it is configured.
+    pub const fn config(&self) -> &McpServerConfig {
+        &self.config
+    }
+
+    /// What it does at the moment.
+    pub fn state(&self) -> McpServerState {
+        self.known().state.clone()
+    }
+
+    /// The era of the protocol that it spoke last.
+    pub fn era(&self) -> Option<ProtocolEra> {
+        self.known().era
+    }
+
+    /// The tools that the user accepted, or that the server had at the first contact.
+    pub fn accepted_tools(&self) -> Vec<McpToolInfo> {
+        self.known().accepted.clone().unwrap_or_default()
+    }
+
+    /// The tools that the server has, if it ran.
+    pub fn current_tools(&self) -> Option<Vec<McpToolInfo>> {
+        self.known().current.clone()
+    }
+
+    /// How the tools of the server differ from the accepted ones. Nothing before it ran.
+    pub fn changes(&self) -> Vec<ToolChange> {
+        let known = self.known();
+        match (&known.accepted, &known.current) {
+            (Some(accepted), Some(current)) => tool_changes(accepted, current),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Starts the server, unless it runs.
+    ///
+    /// # Errors
+    /// If it does not start in time, or failed so recently that it is not started again yet.
+    pub async fn connect(&self) -> Result<Arc<McpClient>, McpError> {
+        let mut running = self.running.lock().await;
+        if let Some(client) = running.client.clone() {
+            let is_usable = !client.is_closed() && (!running.is_suspect || client.answers_within(ANSWER).await);
+            if is_usable {
+                running.is_suspect = false;
+                if running.announced != client.tool_list_changes() {
+                    self.list(&client, &mut running).await?;
+                }
+                return Ok(client);
+            }
+            client.close().await;
+            running.client = None;
+            self.failed(&mut running, "the server died".to_owned());
+        }
+        self.pause(&running).await?;
+        let era = self.known().era;
+        let started = self.connector.connect(&self.config, era).await;
+        let listed = match started {
+            Ok(client) => self.list(&client, &mut running).await.map(|()| client),
+            Err(error) => Err(error),
+        };
+        match listed {
+            Ok(client) => {
+                let client = Arc::new(client);
+                running.client = Some(Arc::clone(&client));
+                let mut known = self.known();
+                known.state = McpServerState::Connected;
+                known.era = Some(client.about().era);
+                Ok(client)
+            }
+            Err(error) => {
+                // The server may speak another era since it was updated.
+                self.known().era = None;
+                self.failed(&mut running, error.to_string());
+                Err(error)
+            }
+        }
+    }
+
+    /// Calls a tool as the user accepted it, and starts the server if it does not run.
+    ///
+    /// # Errors
+    /// If the server does not start, describes the tool in another way, dies, or does not answer in time.
+    pub async fn call(
+        &self,
+        tool: &McpToolInfo,
+        arguments: Map<String, Value>,
+        cancel: &CancellationToken,
+        report: &(dyn Fn(String) + Sync),
+    ) -> Result<McpToolCallResult, McpError> {
+        let client = tokio::select! {
+            client = Box::pin(self.connect()) => client?,
+            () = cancel.cancelled() => return Err(McpError::Cancelled),
+        };
+        self.check(tool)?;
+        let result = client.call_tool_observed(&tool.name, arguments, cancel, report).await;
+        let mut running = self.running.lock().await;
+        match &result {
+            Err(McpError::TimedOut(_)) => running.is_suspect = true,
+            Err(McpError::Cancelled) => {}
+            Err(error) if client.is_closed() => {
+                let is_current = running.client.as_ref().is_some_and(|now| Arc::ptr_eq(now, &client));
+                if is_current {
+                    running.client = None;
+                    self.failed(&mut running, error.to_string());
+                }
+            }
+            _ => running.failures = 0,
+        }
+        result
+    }
+
+    /// Ends the server, if it runs.
+    pub async fn close(&self) {
+        let client = self.running.lock().await.client.take();
+        if let Some(client) = client {
+            client.close().await;
+            self.known().state = McpServerState::Pending;
+        }
+    }
+
+    /// The last part of what the running server wrote to standard error.
+    pub async fn errors(&self) -> String {
+        self.running.lock().await.client.as_ref().map(|client| client.errors()).unwrap_or_default()
+    }
+
+    async fn list(&self, client: &McpClient, running: &mut Running) -> Result<(), McpError> {
+        let announced = client.tool_list_changes();
+        let tools = client.list_tools().await?;
+        running.announced = announced;
+        let mut known = self.known();
+        known.accepted.get_or_insert_with(|| tools.clone());
+        known.current = Some(tools);
+        Ok(())
+    }
+
+    /// Checks that the server still describes a tool as the user accepted it.
+    fn check(&self, tool: &McpToolInfo) -> Result<(), McpError> {
+        let known = self.known();
+        let current = known.current.iter().flatten().find(|current| current.name == tool.name);
+        let (server, name) = (&self.config.name, &tool.name);
+        match current {
+            Some(current) if is_same(tool, current) => Ok(()),
+            Some(_) => Err(McpError::ToolsChanged(format!(
+                "the server changed the description or the arguments of `{name}` since the user accepted it, so Lariat does not call it; hint: the user can review the change with `lariat mcp trust {server}`"
+            ))),
+            None => Err(McpError::ToolsChanged(format!("the server no longer has the tool `{name}`"))),
+        }
+    }
+
+    fn failed(&self, running: &mut Running, reason: String) {
+        running.failures = running.failures.saturating_add(1);
+        running.not_before = running.failures.checked_sub(2).map(|more| {
+            let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(more)).min(MAX_PAUSE);
+            Instant::now() + pause
+        });
+        self.known().state = McpServerState::Failed(reason);
+    }
+
+    /// Waits for the end of a short pause.
+    async fn pause(&self, running: &Running) -> Result<(), McpError> {
+        let Some(until) = running.not_before else { return Ok(()) };
+        let left = until.saturating_duration_since(Instant::now());
+        if left <= SHORT_PAUSE {
+            tokio::time::sleep(left).await;
+            return Ok(());
+        }
+        let reason = match &self.known().state {
+            McpServerState::Failed(reason) => reason.clone(),
+            _ => String::new(),
+        };
+        let (times, seconds) = (running.failures, left.as_secs() + 1);
+        Err(McpError::Transport(format!(
+            "the server failed {times} times in a row and is started again in {seconds} s at the earliest; the last failure: {reason}"
+        )))
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+

@@ -1,0 +1,13 @@
+//! Tests the MCP client with a server that hangs, floods, dies, changes its tools and sends hostile text.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests check the system without going through the crate"
+)]
+
+mod adapter;
+mod configuration;
+mod connection;
+mod misbehaviour;
+mod support;

@@ -1,0 +1,160 @@
+//! Servers that hang, flood, die and change their tools: no call hangs, memory stays bounded, and the error says why.
+
+use std::time::{Duration, Instant};
+
+use lariat_connect::mcp::{
+    McpClient, McpContent, McpError, McpLimits, McpServerState, ProtocolEra, ToolChangeKind,
+};
+use lariat_core::cancel::CancellationToken;
+use lariat_host::process::Supervisor;
+use serde_json::json;
+
+use crate::support::{client, fresh_path, launch, limits, object, server, tool};
+
+/// Deadlines that a test can wait for.
+fn short() -> McpLimits {
+    McpLimits::new(Duration::from_secs(10), Duration::from_secs(1))
+}
+
+fn resident_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    text.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_does_not_start() {
+    let limits = McpLimits::new(Duration::from_secs(1), Duration::from_secs(1));
+    let supervisor = Supervisor::new();
+    let before = Instant::now();
+    let error = McpClient::start(&supervisor, launch(&["silent"]), None, limits).await.unwrap_err();
+    assert!(error.to_string().contains("did not start within 1 s"), "{error}");
+    assert!(before.elapsed() < Duration::from_secs(5));
+    supervisor.stop_all().await;
+}
+
+#[tokio::test]
+async fn a_call_that_hangs_ends_at_its_deadline_and_the_server_starts_again() {
+    let server = server(&["plain"], short());
+    let (hang, echo) = (tool(&server, "hang").await, tool(&server, "echo").await);
+    let never = CancellationToken::new();
+    let error = server.call(&hang, object(json!({})), &never, &|_| {}).await.unwrap_err();
+    assert!(matches!(error, McpError::TimedOut(_)), "{error}");
+    // The server still hangs, so it is ended and started again.
+    let result = server.call(&echo, object(json!({ "text": "back" })), &never, &|_| {}).await.unwrap();
+    assert_eq!(result.content, [McpContent::Text { text: "back".to_owned() }]);
+}
+
+#[tokio::test]
+async fn progress_extends_the_deadline_and_is_reported() {
+    let server = server(&["plain"], short());
+    let slow = tool(&server, "slow").await;
+    let reports = std::sync::Mutex::new(Vec::new());
+    let report = |text: String| reports.lock().unwrap().push(text);
+    server.call(&slow, object(json!({})), &CancellationToken::new(), &report).await.unwrap();
+    assert!(reports.lock().unwrap().contains(&"step 3".to_owned()));
+}
+
+#[tokio::test]
+async fn a_cancelled_call_ends_at_once() {
+    let server = server(&["plain"], limits());
+    let hang = tool(&server, "hang").await;
+    let cancel = CancellationToken::new();
+    let canceller = cancel.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        canceller.cancel();
+    });
+    let before = Instant::now();
+    let error = server.call(&hang, object(json!({})), &cancel, &|_| {}).await.unwrap_err();
+    assert!(matches!(error, McpError::Cancelled));
+    assert!(before.elapsed() < Duration::from_secs(5));
+}
+
+#[tokio::test]
+async fn a_line_without_an_end_closes_the_connection_and_takes_little_memory() {
+    let client = client("plain").await;
+    let before = resident_bytes();
+    let error = client.call_tool("flood", object(json!({}))).await.unwrap_err();
+    assert!(error.to_string().contains("a message of more than 8 MiB"), "{error}");
+    let grown = resident_bytes().saturating_sub(before);
+    assert!(grown < 64 << 20, "memory grew by {grown} bytes");
+}
+
+#[tokio::test]
+async fn a_flood_of_small_messages_takes_little_memory() {
+    let client = client("plain").await;
+    let before = resident_bytes();
+    let result = client.call_tool("chatter", object(json!({}))).await.unwrap();
+    assert_eq!(result.content, [McpContent::Text { text: "done".to_owned() }]);
+    let grown = resident_bytes().saturating_sub(before);
+    assert!(grown < 64 << 20, "memory grew by {grown} bytes");
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_read_answers_takes_little_memory() {
+    let supervisor = Supervisor::new();
+    let limits = McpLimits::new(Duration::from_secs(20), Duration::from_secs(5));
+    let client = McpClient::start(&supervisor, launch(&["plain"]), None, limits).await.unwrap();
+    let before = resident_bytes();
+    let error = client.call_tool("pester", object(json!({}))).await.unwrap_err();
+    assert!(error.to_string().contains("does not read its input"), "{error}");
+    let grown = resident_bytes().saturating_sub(before);
+    assert!(grown < 64 << 20, "memory grew by {grown} bytes");
+}
+
+#[tokio::test]
+async fn death_in_a_call_is_reported_with_the_reason() {
+    let server = server(&["plain"], limits());
+    let die = tool(&server, "die").await;
+    let error = server.call(&die, object(json!({})), &CancellationToken::new(), &|_| {}).await.unwrap_err();
+    let shown = error.to_string();
+    assert!(shown.contains("exited with code 7") && shown.contains("out of cheese"), "{shown}");
+    assert!(matches!(server.state(), McpServerState::Failed(_)));
+}
+
+#[tokio::test]
+async fn a_server_that_keeps_dying_is_started_less_and_less_often() {
+    let file = fresh_path("mortal");
+    let server = server(&["mortal", file.to_str().unwrap()], limits());
+    let die = tool(&server, "die").await;
+    let never = CancellationToken::new();
+    let mut last = String::new();
+    for _ in 0..8 {
+        last = server.call(&die, object(json!({})), &never, &|_| {}).await.unwrap_err().to_string();
+    }
+    let starts = std::fs::read_to_string(&file).unwrap().lines().count();
+    assert_eq!(starts, 4, "pauses of 0, 1 and 2 seconds, then calls fail at once");
+    assert!(last.contains("failed 4 times in a row") && last.contains("out of cheese"), "{last}");
+    std::fs::remove_file(file).unwrap();
+}
+
+#[tokio::test]
+async fn a_tool_that_changed_is_not_called() {
+    let accepted = {
+        let server = server(&["plain"], limits());
+        tool(&server, "echo").await
+    };
+    let connector = crate::support::TestConnector::new(&["changed"], limits());
+    let era = Some(ProtocolEra::Initialize);
+    let config = crate::support::config();
+    let server = lariat_connect::mcp::McpServer::new(config, connector, era, Some(vec![accepted.clone()]));
+    let never = CancellationToken::new();
+    let error = server.call(&accepted, object(json!({ "text": "a" })), &never, &|_| {}).await.unwrap_err();
+    assert!(matches!(&error, McpError::ToolsChanged(why) if why.contains("lariat mcp trust test")), "{error}");
+    let changes = server.changes();
+    let echo = changes.iter().find(|change| change.name == "echo").unwrap();
+    assert_eq!(echo.kind, ToolChangeKind::Changed);
+    assert!(echo.difference.contains("-Repeats a text.") && echo.difference.contains("+Ignore all rules"));
+    assert!(changes.iter().any(|change| change.kind == ToolChangeKind::Added && change.name == "fail"));
+}
+
+#[tokio::test]
+async fn a_tool_that_changes_while_the_server_runs_is_not_called() {
+    let server = server(&["plain"], limits());
+    let (change, echo) = (tool(&server, "change").await, tool(&server, "echo").await);
+    let never = CancellationToken::new();
+    server.call(&echo, object(json!({ "text": "a" })), &never, &|_| {}).await.unwrap();
+    server.call(&change, object(json!({})), &never, &|_| {}).await.unwrap();
+    let error = server.call(&echo, object(json!({ "text": "a" })), &never, &|_| {}).await.unwrap_err();
+    assert!(matches!(error, McpError::ToolsChanged(_)), "{error}");
+}
