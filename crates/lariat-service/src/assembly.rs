@@ -33,8 +33,8 @@ use crate::file_history::OpenUndoStores;
 use crate::inspection::InspectionProvider;
 use crate::loaded_project::LoadedProject;
 use crate::local::{
-    HookPrograms, Instructions, MapSection, MemoryFiles, ProjectHooks, SpendingFiles,
-    nested_repositories, skills, skills_section,
+    HookPrograms, Instructions, MapSection, MemoryFiles, ProjectHooks, SpendingFiles, nested_repositories,
+    skills, skills_section,
 };
 use crate::mcp::{FirstContact, McpServers};
 use crate::memory_context::{FailureLearnings, Learn, RememberedSection, SearchPastSessions};
@@ -90,7 +90,7 @@ impl Session {
         let transcript = transcript(&parts, &mut notices).await;
         let gate = gate(&parts, supervisor, &environment, &commands, transcript.as_ref())?;
         notices.extend(import_note(&parts).await);
-        let mcp = McpServers::new(place, parts.folders, parts.keys, &commands, &environment);
+        let mcp = McpServers::new(place, parts.folders, parts.keys, &commands, &environment, &parts.client);
         let bench = bench(&parts, commands, &environment, &gate, &mut notices);
         let mut tools = default_tools(&bench);
         let bash = tools.iter().find(|tool| tool.name() == "bash").cloned();
@@ -183,6 +183,13 @@ impl Session {
         let agent = traces.add_observers(builder.description(description)).build()?;
         Ok(Self { agent, gate, model, form, tools: names, traces, bash, is_sandboxed, mcp, notices })
     }
+}
+
+/// The MCP servers of a directory, with the sandbox of a session's commands. Starts none.
+pub(crate) async fn mcp_servers(parts: SessionParts<'_>) -> McpServers {
+    let environment = parts.place.environment(&parts.environment);
+    let commands = commands(&parts, &environment, &mut Vec::new()).await;
+    McpServers::new(parts.place, parts.folders, parts.keys, &commands, &environment, &parts.client)
 }
 
 /// Sets the region of a Bedrock model to the one that AWS's tools would use, unless its configuration or a variable names one.

@@ -12,11 +12,12 @@ use lariat_runtime::new_session_id;
 use lariat_runtime::prompt::ContextReport;
 use lariat_store::sqlite::SqliteStore;
 
-use crate::assembly::SessionParts;
+use crate::assembly::{self, SessionParts};
 use crate::config::StoreSettings;
 use crate::file_history::OpenUndoStores;
 use crate::hosted_files::DirectoryHistory;
 use crate::loaded_project::LoadedProject;
+use crate::mcp::McpServers;
 use crate::models::{Keys, Purpose};
 use crate::session::{Session, SessionOptions};
 use crate::session_store;
@@ -272,13 +273,30 @@ impl LocalService {
         purpose: Purpose,
         driving: SessionOptions,
     ) -> Result<Session, ServiceError> {
-        let store = Arc::clone(&self.store) as Arc<dyn SessionStore>;
-        let mut session = Session::assemble(SessionParts {
+        let mut session = Session::assemble(self.parts(place, session_id, purpose, driving)).await?;
+        session.notices.extend(self.notices.iter().cloned());
+        Ok(session)
+    }
+
+    /// The MCP servers that apply in a directory, with the sandbox that they would have in a session. Starts none.
+    pub async fn mcp_servers(&self, place: &LoadedProject) -> McpServers {
+        let driving = SessionOptions::default();
+        assembly::mcp_servers(self.parts(place, new_session_id(), Purpose::Inspecting, driving)).await
+    }
+
+    fn parts<'a>(
+        &'a self,
+        place: &'a LoadedProject,
+        session_id: SessionId,
+        purpose: Purpose,
+        driving: SessionOptions,
+    ) -> SessionParts<'a> {
+        SessionParts {
             place,
             folders: &self.folders,
             keys: &*self.keys,
             environment: self.environment.clone(),
-            store,
+            store: Arc::clone(&self.store) as Arc<dyn SessionStore>,
             archive: self.archive(),
             registry: self.registry.clone(),
             client: self.client.clone(),
@@ -291,9 +309,6 @@ impl LocalService {
             is_ephemeral: self.is_ephemeral,
             undo: self.undo.clone(),
             driving,
-        })
-        .await?;
-        session.notices.extend(self.notices.iter().cloned());
-        Ok(session)
+        }
     }
 }

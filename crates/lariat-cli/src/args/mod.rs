@@ -8,6 +8,7 @@
 pub(crate) mod background;
 pub(crate) mod compat;
 pub(crate) mod manage;
+pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod prompt;
 #[cfg(test)]
@@ -26,6 +27,7 @@ use manage::{
     AuthArgs, CommandsArgs, CompleteArgs, CompletionsArgs, ConfigArgs, ContextArgs, DoctorArgs, InitArgs,
     ManArgs, ModelsArgs, PermissionsArgs, TrustArgs, UndoArgs,
 };
+use mcp::McpArgs;
 use memory::MemoryArgs;
 use run::RunArgs;
 use session_state::{BudgetArgs, CheckpointArgs, CompactArgs, GoalsArgs, PinArgs, PlanArgs, RestoreArgs};
@@ -86,6 +88,8 @@ pub(crate) enum Command {
     Context(ContextArgs),
     /// List your own `/` commands and skills.
     Commands(CommandsArgs),
+    /// Add, list, test and remove MCP servers, which give the model more tools.
+    Mcp(McpArgs),
     /// Review and change what Lariat remembers about a project.
     Memory(MemoryArgs),
     /// Undo file changes made by the agent.

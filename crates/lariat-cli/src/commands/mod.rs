@@ -16,6 +16,7 @@ mod custom_commands;
 mod doctor;
 mod goals;
 mod init;
+mod mcp;
 mod memory;
 mod models;
 mod permissions;
@@ -109,6 +110,7 @@ pub(crate) fn start() -> ExitCode {
             Command::Config(args) => config::config(&env, args),
             Command::Context(args) => block_on(context::context(&env, args)),
             Command::Commands(args) => custom_commands::custom_commands(&env, &args),
+            Command::Mcp(args) => block_on(mcp::mcp(&env, args)),
             Command::Memory(args) => block_on(memory::memory(&env, args)),
             Command::Undo(args) => block_on(undo::undo(&env, &args)),
             Command::Doctor(args) => block_on(doctor::doctor(&env, &args)),

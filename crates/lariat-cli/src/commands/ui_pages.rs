@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use lariat_api::{ProblemCode, SessionView};
 use lariat_core::BoxFuture;
-use lariat_service::local::ConfiguredKind;
 use lariat_service::{LoadOptions, LoadedProject};
 use lariat_tui::pages::{Page, Pages};
 
-use super::{compact, doctor, permissions, print, sessions};
+use super::{compact, doctor, mcp, permissions, print, sessions};
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::process_env::ProcessEnv;
@@ -42,7 +41,7 @@ impl LocalPages {
                     permissions::rules_text(&self.env, &place, view.map_or("", |view| &view.mode), width)?;
                 Ok(format!("{rules}\nThe list does not include approvals for this session only.\n"))
             }
-            Page::Servers => Ok(servers(&place)),
+            Page::Servers => Ok(mcp::page(&self.env.service(&place).await?.mcp_servers(&place).await)),
             Page::Compaction { focus } => {
                 compact::preview_text(&self.env, &place, &opened()?.session_id, focus.as_deref()).await
             }
@@ -65,17 +64,6 @@ impl LocalPages {
         let size = print::size(bytes);
         Ok(format!("wrote {size} to {}; `lariat sessions import` reads it", path.display()))
     }
-}
-
-/// The configured MCP servers.
-fn servers(place: &LoadedProject) -> String {
-    let servers = place.opened.values.iter().filter(|value| value.kind == ConfiguredKind::Server);
-    let lines: Vec<String> =
-        servers.map(|server| format!("{}  not started  ({})\n", server.name, server.origin)).collect();
-    if lines.is_empty() {
-        return "no MCP servers are configured\n".to_owned();
-    }
-    format!("{}\nThis version does not start MCP servers.\n", lines.concat())
 }
 
 impl Pages for LocalPages {

@@ -38,6 +38,8 @@ pub(crate) struct SessionFacts {
     /// Tokens of the context window.
     pub(crate) window: u64,
     pub(crate) tools: Vec<String>,
+    /// The MCP servers, each with its name and status.
+    pub(crate) mcp_servers: Vec<Value>,
     pub(crate) mode: Mode,
 }
 
@@ -83,7 +85,7 @@ impl StreamJson {
                 "subtype": "init",
                 "cwd": facts.cwd,
                 "tools": tool_names(&facts.tools),
-                "mcp_servers": [],
+                "mcp_servers": facts.mcp_servers,
                 "model": facts.model,
                 "permissionMode": mode_name(facts.mode),
                 "slash_commands": [],

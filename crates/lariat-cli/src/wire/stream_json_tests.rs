@@ -112,6 +112,7 @@ fn facts() -> SessionFacts {
         key_source: "user".to_owned(),
         window: 200_000,
         tools: vec!["bash".to_owned(), "read_file".to_owned()],
+        mcp_servers: vec![json!({ "name": "files", "status": "pending" })],
         mode: Mode::AcceptEdits,
     }
 }

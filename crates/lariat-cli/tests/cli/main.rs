@@ -25,6 +25,7 @@ mod help;
 mod keyring;
 mod kit;
 mod management_commands;
+mod mcp;
 mod memory;
 mod pty;
 mod regression;

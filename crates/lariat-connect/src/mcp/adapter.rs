@@ -96,7 +96,11 @@ impl McpToolAdapter {
         &self.info
     }
 
-    async fn call(&self, arguments: Map<String, Value>, context: &ToolContext) -> Result<McpToolCallResult, McpError> {
+    async fn call(
+        &self,
+        arguments: Map<String, Value>,
+        context: &ToolContext,
+    ) -> Result<McpToolCallResult, McpError> {
         let report = |text: String| context.progress(text);
         match &self.source {
             Source::Client(client) => {
@@ -194,7 +198,10 @@ fn shown(content: McpContent) -> Content {
         }
         McpContent::Image { data, mime_type } => {
             let kind = display::line(&mime_type).into_owned();
-            Content::text(format!("[an image of type {kind} that the model cannot see, {} bytes]", data.len()))
+            Content::text(format!(
+                "[an image of type {kind} that the model cannot see, {} bytes]",
+                data.len()
+            ))
         }
         McpContent::Other { description, text } => {
             let text = text.map(|text| format!("\n{}", display::output(&text))).unwrap_or_default();
@@ -207,7 +214,10 @@ fn shown(content: McpContent) -> Content {
 fn is_base64(data: &str) -> bool {
     let body = data.trim_end_matches('=');
     let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
-    !body.is_empty() && data.len().is_multiple_of(4) && data.len() - body.len() <= 2 && body.bytes().all(is_digit)
+    !body.is_empty()
+        && data.len().is_multiple_of(4)
+        && data.len() - body.len() <= 2
+        && body.bytes().all(is_digit)
 }
 
 /// A name that providers accept. One that had to be changed ends with a hash, so that two tools never get the same name.
@@ -255,7 +265,9 @@ fn neutral(value: &Value, depth: usize) -> Result<Value, String> {
         Value::Object(fields) => {
             let field = |(name, value): (&String, &Value)| {
                 let value = match (name.as_str(), value) {
-                    ("description" | "title", Value::String(text)) => display::block(text).into_owned().into(),
+                    ("description" | "title", Value::String(text)) => {
+                        display::block(text).into_owned().into()
+                    }
                     _ => neutral(value, depth + 1)?,
                 };
                 Ok((name.clone(), value))

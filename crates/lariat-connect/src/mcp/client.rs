@@ -1,18 +1,21 @@
 //! A connection to a server that runs: lists its tools and calls them, each within a deadline.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::time::Duration;
 
 use lariat_core::cancel::CancellationToken;
 use lariat_core::display;
 use lariat_host::process::{Environment, Exit, Input, Launch, Output, Process, Supervisor};
+use lariat_http::{ClientConfig, HttpClient};
 use serde_json::{Map, Value};
 
 use super::config::{CALL_TIMEOUT, START_TIMEOUT};
 use super::content::{McpToolCallResult, McpToolInfo};
 use super::error::McpError;
+use super::http;
 use super::protocol::{Connection, ProtocolEra};
+use super::sse;
 use super::stdio::{Fault, StdioPipe};
 
 /// A tool call ends after so many times its deadline, however much progress the server reports.
@@ -102,6 +105,48 @@ impl McpClient {
         Self::start(&Supervisor::new(), launch, None, McpLimits::default()).await
     }
 
+    /// Opens a connection to a service that speaks streamable HTTP.
+    ///
+    /// # Errors
+    /// If the service cannot be reached, or does not answer in time.
+    pub async fn connect_http(url: &str) -> Result<Self, McpError> {
+        let client = HttpClient::new(ClientConfig::default());
+        Self::connect_service(client, url, &BTreeMap::new(), None, McpLimits::default()).await
+    }
+
+    /// Opens a connection to a service with a configured client, which decides about proxies and addresses, and with these
+    /// headers in each request. Without an era, tries both.
+    ///
+    /// # Errors
+    /// If the service cannot be reached, or does not answer in time.
+    pub async fn connect_service(
+        client: HttpClient,
+        url: &str,
+        headers: &BTreeMap<String, String>,
+        era: Option<ProtocolEra>,
+        limits: McpLimits,
+    ) -> Result<Self, McpError> {
+        let opening = Box::pin(http::open(client, url, headers, era));
+        let opened = tokio::time::timeout(limits.start, opening).await;
+        let connection = opened.map_err(|_| McpError::TimedOut(limits.start))??;
+        Ok(Self::new(connection, None, limits))
+    }
+
+    /// Opens a connection to a service that speaks the older HTTP with server-sent events.
+    ///
+    /// # Errors
+    /// If the service cannot be reached, or does not answer in time.
+    pub async fn connect_sse(
+        client: HttpClient,
+        url: &str,
+        headers: &BTreeMap<String, String>,
+        limits: McpLimits,
+    ) -> Result<Self, McpError> {
+        let opened = tokio::time::timeout(limits.start, Box::pin(sse::open(client, url, headers))).await;
+        let connection = opened.map_err(|_| McpError::TimedOut(limits.start))??;
+        Ok(Self::new(connection, None, limits))
+    }
+
     /// Starts a program as `launch` says, and opens a connection to it. Sets its input, output and time limit. Without an
     /// era, tries both; some older servers end when they get an unknown first request, so they are started again.
     ///
@@ -147,8 +192,11 @@ impl McpClient {
     }
 
     fn new(connection: Connection, program: Option<Program>, limits: McpLimits) -> Self {
-        let about =
-            McpConnection { version: connection.version(), era: connection.era(), server: connection.server_name() };
+        let about = McpConnection {
+            version: connection.version(),
+            era: connection.era(),
+            server: connection.server_name(),
+        };
         Self { connection, program, limits, about }
     }
 

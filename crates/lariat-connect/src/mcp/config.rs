@@ -193,7 +193,9 @@ impl McpServerConfig {
                 return Err(failed("an entry has either `command` or `url`, as its `type` says".to_owned()));
             }
             (Some(other), _, _) => {
-                return Err(failed(format!("the transport `{other}` is not supported; use stdio, http or sse")));
+                return Err(failed(format!(
+                    "the transport `{other}` is not supported; use stdio, http or sse"
+                )));
             }
         };
         let time = |milliseconds: Option<u64>, default| {
@@ -238,12 +240,8 @@ fn identity(name: &str, scope: &str, entry: &Entry) -> String {
     };
     add("scope", scope);
     add("name", name);
-    let single = [
-        ("type", &entry.kind),
-        ("command", &entry.command),
-        ("cwd", &entry.cwd),
-        ("url", &entry.url),
-    ];
+    let single =
+        [("type", &entry.kind), ("command", &entry.command), ("cwd", &entry.cwd), ("url", &entry.url)];
     for (field, text) in single {
         if let Some(text) = text {
             add(field, text);

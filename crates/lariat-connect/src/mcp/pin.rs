@@ -58,7 +58,11 @@ pub fn tool_changes(accepted: &[McpToolInfo], current: &[McpToolInfo]) -> Vec<To
             Some(_) => ToolChangeKind::Changed,
         };
         let shown = new.as_ref().map(shown).unwrap_or_default();
-        changes.push(ToolChange { name: old.name.clone(), kind, difference: lines(&self::shown(old), &shown) });
+        changes.push(ToolChange {
+            name: old.name.clone(),
+            kind,
+            difference: lines(&self::shown(old), &shown),
+        });
     }
     for new in current.iter().filter(|new| find(accepted, &new.name).is_none()) {
         let difference = lines("", &shown(new));

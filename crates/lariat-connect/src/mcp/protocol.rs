@@ -296,6 +296,11 @@ fn service_error(error: ServiceError) -> McpError {
 }
 
 fn initialize_error(error: ClientInitializeError) -> McpError {
+    if error.is_authorization_required() {
+        return McpError::Transport(
+            "the server wants authorization; hint: write a token into the `headers` of its entry".to_owned(),
+        );
+    }
     match error {
         ClientInitializeError::JsonRpcError(error) => json_rpc(&error),
         ClientInitializeError::ConnectionClosed(_) => McpError::ConnectionClosed(String::new()),

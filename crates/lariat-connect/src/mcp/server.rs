@@ -142,7 +142,8 @@ impl McpServer {
     pub async fn connect(&self) -> Result<Arc<McpClient>, McpError> {
         let mut running = self.running.lock().await;
         if let Some(client) = running.client.clone() {
-            let is_usable = !client.is_closed() && (!running.is_suspect || client.answers_within(ANSWER).await);
+            let is_usable =
+                !client.is_closed() && (!running.is_suspect || client.answers_within(ANSWER).await);
             if is_usable {
                 running.is_suspect = false;
                 if running.announced != client.tool_list_changes() {
@@ -281,4 +282,3 @@ impl McpServer {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-

@@ -37,7 +37,9 @@ async fn text_images_and_structured_content_reach_the_model() {
     assert_eq!(text.content, [Content::text("hi")]);
     assert_eq!(text.details, json!({ "server": "test", "tool": "echo" }));
     let image = call(&tools, "image", Value::Null).await.unwrap();
-    assert!(matches!(image.content.first(), Some(Content::Image { mime_type, .. }) if mime_type == "image/png"));
+    assert!(
+        matches!(image.content.first(), Some(Content::Image { mime_type, .. }) if mime_type == "image/png")
+    );
     let structured = call(&tools, "structured", json!({})).await.unwrap();
     assert_eq!(structured.content, [Content::text(r#"{"temperature":21}"#)]);
     assert_eq!(structured.details["structured"], json!({ "temperature": 21 }));

@@ -24,7 +24,8 @@ fn expands_variables_with_defaults() {
         "env": { "KEY": "${TOKEN}${TOKEN}" },
         "cwd": "/${NONE:-tmp}",
     });
-    let McpTransport::Stdio { command, arguments, environment, directory } = parse("a", entry).unwrap().transport
+    let McpTransport::Stdio { command, arguments, environment, directory } =
+        parse("a", entry).unwrap().transport
     else {
         unreachable!()
     };

@@ -11,7 +11,10 @@ use crate::support::{SERVER, client, launch, limits, object};
 #[tokio::test]
 async fn connects_to_a_server_with_initialize() {
     let client = client("plain").await;
-    assert_eq!((client.about().era, client.about().version.as_str()), (ProtocolEra::Initialize, "2025-11-25"));
+    assert_eq!(
+        (client.about().era, client.about().version.as_str()),
+        (ProtocolEra::Initialize, "2025-11-25")
+    );
     assert_eq!(client.about().server.as_deref(), Some("test 1"));
     let result = client.call_tool("echo", object(json!({ "text": "hello" }))).await.unwrap();
     assert_eq!(result.content, [McpContent::Text { text: "hello".to_owned() }]);
@@ -75,5 +78,7 @@ async fn a_program_that_fails_to_start_is_reported_with_its_error_output() {
 #[tokio::test]
 async fn an_error_of_the_server_has_its_code() {
     let error = client("plain").await.call_tool("missing", object(json!({}))).await.unwrap_err();
-    assert!(matches!(&error, McpError::JsonRpc { code: -32602, message } if message == "unknown tool missing"));
+    assert!(
+        matches!(&error, McpError::JsonRpc { code: -32602, message } if message == "unknown tool missing")
+    );
 }

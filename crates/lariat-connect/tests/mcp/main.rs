@@ -10,4 +10,5 @@ mod adapter;
 mod configuration;
 mod connection;
 mod misbehaviour;
+mod streamable_http;
 mod support;

@@ -140,7 +140,10 @@ async fn a_tool_that_changed_is_not_called() {
     let server = lariat_connect::mcp::McpServer::new(config, connector, era, Some(vec![accepted.clone()]));
     let never = CancellationToken::new();
     let error = server.call(&accepted, object(json!({ "text": "a" })), &never, &|_| {}).await.unwrap_err();
-    assert!(matches!(&error, McpError::ToolsChanged(why) if why.contains("lariat mcp trust test")), "{error}");
+    assert!(
+        matches!(&error, McpError::ToolsChanged(why) if why.contains("lariat mcp trust test")),
+        "{error}"
+    );
     let changes = server.changes();
     let echo = changes.iter().find(|change| change.name == "echo").unwrap();
     assert_eq!(echo.kind, ToolChangeKind::Changed);

@@ -48,6 +48,7 @@ def tools():
         tool("fail", "Fails."),
         tool("image", "Returns an image."),
         tool("structured", "Returns JSON."),
+        tool("big", "Returns a long text."),
         tool("hang", "Never answers."),
         tool("die", "Ends the server."),
         tool("flood", "Writes a line without an end."),
@@ -87,6 +88,8 @@ def call(request):
         answer(request, {"content": [{"type": "image", "data": data, "mimeType": "image/png"}]})
     elif name == "structured":
         answer(request, {"content": [], "structuredContent": {"temperature": 21}})
+    elif name == "big":
+        answer(request, text("a line of a long text\n" * 50_000))
     elif name == "hang":
         time.sleep(3600)
     elif name == "die":

@@ -142,9 +142,12 @@ fn command_line(entry: &Value) -> String {
 fn server_line(entry: &Value) -> String {
     let variables = entry.get("env").and_then(Value::as_object).into_iter().flatten();
     let variables = variables.map(|(name, value)| format!("{name}={}", plain_text(value)));
+    let headers = entry.get("headers").and_then(Value::as_object).into_iter().flatten();
+    let headers = headers.map(|(name, value)| format!("{name}: {}", plain_text(value)));
+    let directory = entry.get("cwd").map(|path| format!("(in {})", plain_text(path)));
     let helper = entry.get("headersHelper").map(plain_text);
     let line = std::iter::once(command_line(entry)).filter(|line| !line.is_empty());
-    line.chain(helper).chain(variables).collect::<Vec<_>>().join(" ")
+    line.chain(helper).chain(variables).chain(headers).chain(directory).collect::<Vec<_>>().join(" ")
 }
 
 fn commands(value: &Value, name: &str, found: &mut impl FnMut(String)) {

@@ -340,10 +340,7 @@ async fn launch_process(
                 .map_err(failed)?,
         ),
         piped: tokio::sync::Mutex::new(
-            piped
-                .map(|piped| crate::sys::watch(piped, Interest::READABLE))
-                .transpose()
-                .map_err(failed)?,
+            piped.map(|piped| crate::sys::watch(piped, Interest::READABLE)).transpose().map_err(failed)?,
         ),
         denials: Mutex::default(),
         end: Mutex::new(End::Exited),
@@ -388,7 +385,8 @@ async fn launch_process(
 
     let each = [(streams.output, Stream::Output), (streams.errors, Stream::Errors)];
     let readers = each.into_iter().filter_map(|(from, stream)| Some((from?, stream)));
-    let readers = readers.map(|(from, stream)| tokio::spawn(read(Arc::clone(&shared), from, stream))).collect();
+    let readers =
+        readers.map(|(from, stream)| tokio::spawn(read(Arc::clone(&shared), from, stream))).collect();
     if let Input::Bytes(bytes) = launch.input {
         let process = Process { shared: Arc::clone(&shared) };
         tokio::spawn(async move {

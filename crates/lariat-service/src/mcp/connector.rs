@@ -1,15 +1,19 @@
 //! Starts servers: programs in the sandbox of commands, with a minimal environment and what their entries name.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use lariat_connect::mcp::{
-    McpClient, McpConnector, McpError, McpLimits, McpServerConfig, McpTransport, ProtocolEra, ServerSandbox,
+    McpClient, McpConnector, McpError, McpLimits, McpServerConfig, McpTransport, ProtocolEra,
+    ReachableAddresses, ServerSandbox,
 };
 use lariat_core::BoxFuture;
 use lariat_host::process::{Environment, Launch, Supervisor};
 use lariat_host::sandbox::{Network, Sandbox};
+use lariat_model::http::{ClientConfig, HttpClient};
 use lariat_tools::Commands;
 
+use super::entries::McpScope;
 use crate::UserDirectories;
 use crate::loaded_project::LoadedProject;
 
@@ -26,6 +30,8 @@ pub(super) struct SandboxedConnector {
     environment: Environment,
     directory: PathBuf,
     home: PathBuf,
+    client: ClientConfig,
+    scope: McpScope,
 }
 
 impl SandboxedConnector {
@@ -34,6 +40,7 @@ impl SandboxedConnector {
         folders: &UserDirectories,
         commands: &Commands,
         inherited: &Environment,
+        client: ClientConfig,
     ) -> Self {
         let named = INHERITED.iter().filter_map(|name| Some((*name, inherited.value(name)?)));
         let environment = named.fold(Environment::default(), |all, (name, value)| all.with(name, value));
@@ -44,7 +51,14 @@ impl SandboxedConnector {
             environment: environment.with_untrusted_directories(untrusted),
             directory: place.path().to_owned(),
             home: folders.home.clone(),
+            client,
+            scope: McpScope::Project,
         }
+    }
+
+    /// A connector for the servers of a scope, with the same programs.
+    pub(super) fn for_scope(&self, scope: McpScope) -> Arc<dyn McpConnector> {
+        Arc::new(Self { scope, ..self.clone() })
     }
 
     /// The sandbox of a server; `None` if it runs without one.
@@ -57,7 +71,8 @@ impl SandboxedConnector {
             Commands::Unconfined => return Ok(None),
             _ => {
                 return Err(McpError::Transport(
-                    "no sandbox works on this machine, so MCP servers do not run; hint: run `lariat doctor`".to_owned(),
+                    "no sandbox works on this machine, so MCP servers do not run; hint: run `lariat doctor`"
+                        .to_owned(),
                 ));
             }
         };
@@ -78,23 +93,32 @@ impl SandboxedConnector {
         }
     }
 
-    async fn open(
-        &self,
-        config: &McpServerConfig,
-        era: Option<ProtocolEra>,
-    ) -> Result<McpClient, McpError> {
+    async fn open(&self, config: &McpServerConfig, era: Option<ProtocolEra>) -> Result<McpClient, McpError> {
         let limits = McpLimits::new(config.start_timeout, config.call_timeout);
         match &config.transport {
             McpTransport::Stdio { command, arguments, environment, directory } => {
                 let variables = environment.iter();
-                let variables = variables.fold(self.environment.clone(), |all, (name, value)| all.with(name, value));
-                let directory = directory.as_deref().map_or(self.directory.clone(), |path| self.absolute(path));
+                let variables =
+                    variables.fold(self.environment.clone(), |all, (name, value)| all.with(name, value));
+                let directory =
+                    directory.as_deref().map_or(self.directory.clone(), |path| self.absolute(path));
                 let mut launch =
                     Launch::new(command, directory).with_arguments(arguments).with_environment(variables);
                 if let Some(sandbox) = self.sandbox(&config.sandbox)? {
                     launch = launch.with_sandbox(sandbox);
                 }
                 McpClient::start(&self.supervisor, launch, era, limits).await
+            }
+            McpTransport::Http { url, headers } | McpTransport::Sse { url, headers } => {
+                let addresses = match self.scope {
+                    McpScope::User => ReachableAddresses::All,
+                    McpScope::Project => ReachableAddresses::PublicAndNamedLoopback,
+                };
+                let client = HttpClient::new(self.client.clone()).with_address_check(Arc::new(addresses));
+                match config.transport {
+                    McpTransport::Sse { .. } => McpClient::connect_sse(client, url, headers, limits).await,
+                    _ => McpClient::connect_service(client, url, headers, era, limits).await,
+                }
             }
             other => Err(McpError::Transport(format!(
                 "this version does not support the transport `{}`",

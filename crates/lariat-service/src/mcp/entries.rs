@@ -61,7 +61,8 @@ fn strength(level: Level) -> (bool, Level) {
 pub(super) fn of(place: &LoadedProject, keys: &dyn Keys) -> (Vec<McpEntry>, Vec<McpServerReport>) {
     let mut strongest: BTreeMap<&str, &ConfiguredItem> = BTreeMap::new();
     for item in place.opened.values.iter().filter(|item| item.kind == ConfiguredKind::Server) {
-        let is_stronger = |other: &&ConfiguredItem| strength(item.origin.level) < strength(other.origin.level);
+        let is_stronger =
+            |other: &&ConfiguredItem| strength(item.origin.level) < strength(other.origin.level);
         match strongest.get(item.name.as_str()) {
             Some(other) if !is_stronger(other) => {}
             _ => drop(strongest.insert(&item.name, item)),
@@ -72,7 +73,12 @@ pub(super) fn of(place: &LoadedProject, keys: &dyn Keys) -> (Vec<McpEntry>, Vec<
         match entry(place, item, keys) {
             Ok(entry) => entries.push(entry),
             Err(error) => {
-                refused.push(McpServerReport { name: item.name.clone(), status: "failed", error: Some(error), tools: 0 });
+                refused.push(McpServerReport {
+                    name: item.name.clone(),
+                    status: "failed",
+                    error: Some(error),
+                    tools: 0,
+                });
             }
         }
     }
@@ -90,8 +96,7 @@ pub(super) fn of(place: &LoadedProject, keys: &dyn Keys) -> (Vec<McpEntry>, Vec<
 }
 
 fn entry(place: &LoadedProject, item: &ConfiguredItem, keys: &dyn Keys) -> Result<McpEntry, String> {
-    let scope =
-        if item.origin.level.is_workspace_level() { McpScope::Project } else { McpScope::User };
+    let scope = if item.origin.level.is_workspace_level() { McpScope::Project } else { McpScope::User };
     let root = place.opened.territory.root().display().to_string();
     let of = match scope {
         McpScope::Project => root.as_str(),

@@ -17,11 +17,10 @@ mod logs;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use lariat_connect::mcp::{
-    McpConnection, McpConnector, McpError, McpServer, McpServerState, McpToolAdapter, McpToolInfo, ToolChange,
-};
+use lariat_connect::mcp::{McpConnection, McpError, McpServer, McpServerState, McpToolAdapter, McpToolInfo};
 use lariat_core::tool::AgentTool;
 use lariat_host::process::Environment;
+use lariat_model::http::ClientConfig;
 use lariat_tools::Commands;
 use serde::Serialize;
 
@@ -31,6 +30,7 @@ use crate::models::Keys;
 use accepted::AcceptedTools;
 use connector::SandboxedConnector;
 pub use entries::{McpEntry, McpScope};
+pub use lariat_connect::mcp::{McpServerConfig, McpTransport, ToolChange, ToolChangeKind};
 
 /// Whether a server whose tools are not known yet may be started to list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,14 +72,15 @@ impl McpServers {
         keys: &dyn Keys,
         commands: &Commands,
         environment: &Environment,
+        client: &ClientConfig,
     ) -> Self {
         let (entries, refused) = entries::of(place, keys);
-        let connector = Arc::new(SandboxedConnector::new(place, folders, commands, environment));
+        let connector = SandboxedConnector::new(place, folders, commands, environment, client.clone());
         let server = |entry: McpEntry| {
             // A damaged record is like none: the server is started, and its tools are compared with nothing.
             let accepted = AcceptedTools::of(folders, entry.config.identity());
             let known = accepted.load().unwrap_or_default();
-            let connector = Arc::clone(&connector) as Arc<dyn McpConnector>;
+            let connector = connector.for_scope(entry.scope);
             let server = McpServer::new(entry.config.clone(), connector, known.era, known.tools);
             (entry, Arc::new(server))
         };
@@ -169,6 +170,12 @@ impl McpServers {
         self.record(server, server.current_tools())
     }
 
+    /// The names that the model has for the accepted tools of a server.
+    pub fn tool_names(&self, name: &str) -> Vec<String> {
+        let Some((_, server)) = self.find(name) else { return Vec::new() };
+        McpToolAdapter::from_server(server).0.iter().map(|tool| tool.name().to_owned()).collect()
+    }
+
     /// What a server wrote to standard error when it ran last.
     pub fn log(&self, name: &str) -> Option<String> {
         let (entry, _) = self.find(name)?;
@@ -205,11 +212,7 @@ impl McpServers {
         Ok(about)
     }
 
-    fn record(
-        &self,
-        server: &McpServer,
-        tools: Option<Vec<McpToolInfo>>,
-    ) -> Result<(), String> {
+    fn record(&self, server: &McpServer, tools: Option<Vec<McpToolInfo>>) -> Result<(), String> {
         let accepted = AcceptedTools::of(&self.folders, server.config().identity());
         accepted.save(&server.config().name, server.era(), tools).map_err(|error| error.to_string())
     }

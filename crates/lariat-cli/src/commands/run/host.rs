@@ -23,7 +23,7 @@ use uuid::Uuid;
 
 use super::callbacks::CallbackCall;
 use super::inputs::{InputEvent, Inputs, OptionalInputs, StdinLine, Stop};
-use super::output::{Stdout, facts, report};
+use super::output::{Stdout, facts, mcp_servers, report};
 use super::{CommandResult, RETRIES, ending, load_options};
 use crate::args::task::Task;
 use crate::exit::Exit;
@@ -388,7 +388,7 @@ impl Host<'_> {
                 let model = self.session.model();
                 Ok(sdk::context_usage(&report, &model.id, model.context_window))
             }
-            Request::McpStatus => Ok(json!({ "mcpServers": [] })),
+            Request::McpStatus => Ok(json!({ "mcpServers": mcp_servers(&self.session) })),
             Request::Unknown(name) => Err(format!("`{name}` is not supported")),
         }
     }

@@ -11,10 +11,11 @@ use lariat_core::event::EventRecord;
 use lariat_core::time::Timestamp;
 use lariat_runtime::system::SystemClock;
 use lariat_service::Session;
+use lariat_service::mcp::McpServerReport;
 use lariat_terminal::finished_call::Verbosity;
 use lariat_terminal::theme::{Style, Theme};
 use rustix::fs::FileType;
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::args::run::Output;
@@ -180,6 +181,12 @@ fn now() -> Timestamp {
     SystemClock.now()
 }
 
+/// The MCP servers of a session, as programs that control Claude Code read them.
+pub(super) fn mcp_servers(session: &Session) -> Vec<Value> {
+    let server = |report: McpServerReport| json!({ "name": report.name, "status": report.status });
+    session.mcp_servers().into_iter().map(server).collect()
+}
+
 /// Facts about a session for the JSON output.
 pub(super) fn facts(session: &Session, cwd: &Path) -> SessionFacts {
     let model = session.model();
@@ -190,6 +197,7 @@ pub(super) fn facts(session: &Session, cwd: &Path) -> SessionFacts {
         key_source: if has_key { "user" } else { "none" }.to_owned(),
         window: model.context_window,
         tools: session.tools().to_vec(),
+        mcp_servers: mcp_servers(session),
         mode: session.mode(),
     }
 }

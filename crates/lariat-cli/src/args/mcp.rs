@@ -1,0 +1,132 @@
+//! Arguments of `lariat mcp`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+#[derive(Args, Debug)]
+pub(crate) struct McpArgs {
+    #[command(subcommand)]
+    pub(crate) command: McpCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpCommand {
+    /// List the servers that apply here, without starting them.
+    List(McpListArgs),
+    /// Show a server and its tools, without starting it.
+    Get(McpNameArgs),
+    /// Add a server: a command, or an address with `--transport http`.
+    Add(McpAddArgs),
+    /// Remove a server from your settings, or from the project's.
+    Remove(McpRemoveArgs),
+    /// Start a server and list its tools.
+    Test(McpNameArgs),
+    /// Review the tools that a server changed, and accept them.
+    Trust(McpTrustArgs),
+    /// Show what a server wrote to standard error when it ran last.
+    Logs(McpNameArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct McpListArgs {
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct McpNameArgs {
+    /// Name of the server.
+    pub(crate) name: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct McpTrustArgs {
+    /// Name of the server.
+    pub(crate) name: String,
+    /// Accept without asking.
+    #[arg(short = 'y', long)]
+    pub(crate) yes: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct McpRemoveArgs {
+    /// Name of the server.
+    pub(crate) name: String,
+    /// Where to remove it.
+    #[arg(short = 's', long, value_enum, default_value_t = Scope::User)]
+    pub(crate) scope: Scope,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct McpAddArgs {
+    /// Name of the server: letters, digits, `-` and `_`.
+    pub(crate) name: String,
+    /// The command with its arguments, after `--`; or the address.
+    #[arg(required = true, trailing_var_arg = true)]
+    pub(crate) target: Vec<String>,
+    /// Where to write it: your settings, or `.mcp.json` of this directory.
+    #[arg(short = 's', long, value_enum, default_value_t = Scope::User)]
+    pub(crate) scope: Scope,
+    /// How to reach it.
+    #[arg(short = 't', long, value_enum, default_value_t = Transport::Stdio)]
+    pub(crate) transport: Transport,
+    /// Variable of the server, as NAME=VALUE; `${NAME}` in a value is your variable.
+    #[arg(short = 'e', long = "env", value_name = "NAME=VALUE")]
+    pub(crate) variables: Vec<String>,
+    /// Header of each request, as `NAME: VALUE`.
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
+    pub(crate) headers: Vec<String>,
+    /// Working directory of the server.
+    #[arg(long)]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Let the server use the network.
+    #[arg(long)]
+    pub(crate) network: bool,
+    /// Let the server write to this directory.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) writable: Vec<PathBuf>,
+    /// Run the server without a sandbox.
+    #[arg(long)]
+    pub(crate) no_sandbox: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Scope {
+    /// Your settings; applies in every directory.
+    User,
+    /// `.mcp.json` of this directory; applies to everyone who trusts the project.
+    Project,
+}
+
+impl Scope {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Project => "project",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Transport {
+    /// A program.
+    Stdio,
+    /// Streamable HTTP.
+    Http,
+    /// The older HTTP with server-sent events.
+    Sse,
+}
