@@ -13,6 +13,7 @@ mod build;
 mod catalogue;
 mod ci;
 mod command_line;
+mod connect;
 mod core_deps;
 mod corrupt;
 mod crates;
@@ -125,6 +126,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         }
         Command::Pictures(arguments) => pictures::run(&workspace, &arguments)?,
         Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,
+        Command::Connect => connect::run(&workspace)?,
         Command::Sdk => sdk::run(&workspace)?,
         Command::KillCli(arguments) => {
             return kill_cli::command_line(kill_cli::PROGRAM, &arguments)?.pass_through(&workspace);

@@ -118,6 +118,7 @@ const PROVE: &[(&str, &str)] = &[
         "sdk",
         "Run the official Python and TypeScript SDKs against our server and program (installs them under target/)",
     ),
+    ("connect", "Run the MCP client against misbehaving and official servers (installs them under target/)"),
     ("servers", "Run our clients against llama.cpp and LiteLLM (installs them under target/)"),
     (
         "mistakes [NAME]",
@@ -176,6 +177,7 @@ pub(crate) enum Command {
     Catalogue(Vec<String>),
     Pictures(Vec<String>),
     Sdk,
+    Connect,
     KillCli(Vec<String>),
     KillHost(Vec<String>),
     /// The proof of the terminal UI.
@@ -224,6 +226,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "catalogue" => Command::Catalogue(rest.to_vec()),
         "pictures" => Command::Pictures(rest.to_vec()),
         "sdk" => no_arguments(name, rest, Command::Sdk)?,
+        "connect" => no_arguments(name, rest, Command::Connect)?,
         "kill-cli" => Command::KillCli(rest.to_vec()),
         "kill-host" => Command::KillHost(rest.to_vec()),
         "terminal" => Command::Terminal(TerminalProof::parse(rest)?),

@@ -12,15 +12,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use lariat_core::display;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, ContentBlock, Implementation,
-    PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ResourceContents, Tool,
+    PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ResourceContents, SubscriptionFilter,
+    Tool,
 };
 use rmcp::service::{
     ClientInitializeError, NotificationContext, RunningService, RxJsonRpcMessage, TxJsonRpcMessage,
 };
 use rmcp::transport::{IntoTransport, Transport};
-use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt as _, RoleClient, ServiceError};
+use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt as _, Peer, RoleClient, ServiceError};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use super::content::{McpContent, McpToolCallResult, McpToolInfo};
 use super::error::McpError;
@@ -93,7 +95,7 @@ pub(super) struct Progress {
 /// Answers what a server asks of us: nothing but pings. Elicitation and sampling are not offered.
 struct Handler {
     progress: watch::Sender<Progress>,
-    tool_list_changes: AtomicU64,
+    tool_list_changes: Arc<AtomicU64>,
 }
 
 impl ClientHandler for Handler {
@@ -120,6 +122,27 @@ impl ClientHandler for Handler {
 pub(super) struct Connection {
     service: RunningService<RoleClient, Handler>,
     progress: watch::Receiver<Progress>,
+    /// Receives announcements of changed tools, which a stateless server sends only to a subscriber.
+    subscription: Option<JoinHandle<()>>,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Some(subscription) = &self.subscription {
+            subscription.abort();
+        }
+    }
+}
+
+/// Counts the announcements of changed tools until the subscription ends.
+async fn subscribe(peer: Peer<RoleClient>, changes: Arc<AtomicU64>) {
+    let filter = SubscriptionFilter::builder().tools_list_changed().build();
+    let Ok(mut subscription) = peer.listen(filter).await else { return };
+    while let Ok(Some(_)) = subscription.next().await {
+        changes.fetch_add(1, Ordering::Relaxed);
+    }
+    // What it missed from now on is not known, so the tools are listed once more.
+    changes.fetch_add(1, Ordering::Relaxed);
 }
 
 impl fmt::Debug for Connection {
@@ -153,10 +176,16 @@ impl Connection {
                 legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
             },
         };
-        let handler = Handler { progress, tool_list_changes: AtomicU64::new(0) };
+        let changes = Arc::new(AtomicU64::new(0));
+        let handler = Handler { progress, tool_list_changes: Arc::clone(&changes) };
         let opening = handler.serve_with_lifecycle(transport, lifecycle);
         let service = Box::pin(opening).await.map_err(initialize_error)?;
-        Ok(Self { service, progress: reported })
+        let mut connection = Self { service, progress: reported, subscription: None };
+        if connection.era() == ProtocolEra::Stateless && connection.announces_changes() {
+            let peer = connection.service.peer().clone();
+            connection.subscription = Some(tokio::spawn(subscribe(peer, changes)));
+        }
+        Ok(connection)
     }
 
     /// The revision of the protocol that both sides use.
@@ -170,6 +199,11 @@ impl Connection {
         let info = self.service.peer_info();
         let has_initialize = info.is_none_or(|info| info.protocol_version.has_initialize());
         if has_initialize { ProtocolEra::Initialize } else { ProtocolEra::Stateless }
+    }
+
+    fn announces_changes(&self) -> bool {
+        let tools = self.service.peer_info().and_then(|info| info.capabilities.tools.clone());
+        tools.is_some_and(|tools| tools.list_changed == Some(true))
     }
 
     /// The server's name and version, neutralised.

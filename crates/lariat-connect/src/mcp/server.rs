@@ -157,7 +157,11 @@ impl McpServer {
         }
         self.pause(&running).await?;
         let era = self.known().era;
-        let started = self.connector.connect(&self.config, era).await;
+        let mut started = self.connector.connect(&self.config, era).await;
+        if era.is_some() && matches!(started, Err(McpError::JsonRpc { .. } | McpError::Protocol(_))) {
+            // The server may speak another era since it was updated.
+            started = self.connector.connect(&self.config, None).await;
+        }
         let listed = match started {
             Ok(client) => self.list(&client, &mut running).await.map(|()| client),
             Err(error) => Err(error),
@@ -172,8 +176,6 @@ impl McpServer {
                 Ok(client)
             }
             Err(error) => {
-                // The server may speak another era since it was updated.
-                self.known().era = None;
                 self.failed(&mut running, error.to_string());
                 Err(error)
             }
@@ -197,18 +199,20 @@ impl McpServer {
         };
         self.check(tool)?;
         let result = client.call_tool_observed(&tool.name, arguments, cancel, report).await;
+        if matches!(result, Err(McpError::Cancelled)) {
+            return result;
+        }
         let mut running = self.running.lock().await;
         match &result {
+            Ok(_) | Err(McpError::JsonRpc { .. }) => running.failures = 0,
             Err(McpError::TimedOut(_)) => running.is_suspect = true,
-            Err(McpError::Cancelled) => {}
-            Err(error) if client.is_closed() => {
+            Err(error) => {
                 let is_current = running.client.as_ref().is_some_and(|now| Arc::ptr_eq(now, &client));
                 if is_current {
                     running.client = None;
                     self.failed(&mut running, error.to_string());
                 }
             }
-            _ => running.failures = 0,
         }
         result
     }

@@ -10,5 +10,6 @@ mod adapter;
 mod configuration;
 mod connection;
 mod misbehaviour;
+mod real_servers;
 mod streamable_http;
 mod support;

@@ -74,17 +74,25 @@ impl McpServers {
         environment: &Environment,
         client: &ClientConfig,
     ) -> Self {
-        let (entries, refused) = entries::of(place, keys);
+        let (entries, mut refused) = entries::of(place, keys);
         let connector = SandboxedConnector::new(place, folders, commands, environment, client.clone());
-        let server = |entry: McpEntry| {
-            // A damaged record is like none: the server is started, and its tools are compared with nothing.
-            let accepted = AcceptedTools::of(folders, entry.config.identity());
-            let known = accepted.load().unwrap_or_default();
-            let connector = connector.for_scope(entry.scope);
-            let server = McpServer::new(entry.config.clone(), connector, known.era, known.tools);
-            (entry, Arc::new(server))
-        };
-        let servers = entries.into_iter().map(server).collect();
+        let mut servers = Vec::new();
+        for entry in entries {
+            match AcceptedTools::of(folders, entry.config.identity()).load() {
+                Ok(known) => {
+                    let connector = connector.for_scope(entry.scope);
+                    let server = McpServer::new(entry.config.clone(), connector, known.era, known.tools);
+                    servers.push((entry, Arc::new(server)));
+                }
+                // Without the record, a changed tool would look like a new one.
+                Err(error) => refused.push(McpServerReport {
+                    name: entry.config.name,
+                    status: "failed",
+                    error: Some(format!("{error}; hint: delete the file to accept its tools again")),
+                    tools: 0,
+                }),
+            }
+        }
         Self { servers, folders: folders.clone(), refused }
     }
 
