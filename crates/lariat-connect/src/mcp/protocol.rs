@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use lariat_core::display;
 use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, ClientConfig, ContentBlock, Implementation,
+    CallToolRequestParams, ClientCapabilities, ClientConfig, ContentBlock, Implementation, JsonRpcMessage,
     PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ResourceContents, SubscriptionFilter,
     Tool,
 };
@@ -31,6 +31,8 @@ use super::error::McpError;
 const MAX_TOOLS: usize = 1_000;
 /// Maximum number of pages of a list of tools.
 const MAX_PAGES: usize = 100;
+/// Maximum number of requests of a server that wait for our answers.
+const MAX_UNANSWERED: usize = 64;
 /// Maximum number of bytes of a message of a server in an error.
 const MAX_ERROR: usize = 4 * 1024;
 
@@ -80,6 +82,43 @@ impl<P: MessagePipe> Transport<RoleClient> for PipeTransport<P> {
     async fn close(&mut self) -> Result<(), io::Error> {
         self.0.close().await;
         Ok(())
+    }
+}
+
+/// Lets a server send at most [`MAX_UNANSWERED`] requests ahead of our answers. `rmcp` starts a task for each.
+struct PacedTransport<T> {
+    inner: T,
+    unanswered: usize,
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for PacedTransport<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        let is_answer = matches!(item, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
+        if is_answer && self.unanswered > 0 {
+            self.unanswered -= 1;
+        }
+        self.inner.send(item)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        if self.unanswered >= MAX_UNANSWERED {
+            // `rmcp` drops this future when it has an answer to send, and then calls again.
+            std::future::pending::<()>().await;
+        }
+        let message = self.inner.receive().await?;
+        if matches!(message, JsonRpcMessage::Request(_)) {
+            self.unanswered += 1;
+        }
+        Some(message)
+    }
+
+    fn close(&mut self) -> impl Future<Output = Result<(), T::Error>> + Send {
+        self.inner.close()
     }
 }
 
@@ -178,6 +217,7 @@ impl Connection {
         };
         let changes = Arc::new(AtomicU64::new(0));
         let handler = Handler { progress, tool_list_changes: Arc::clone(&changes) };
+        let transport = PacedTransport { inner: transport.into_transport(), unanswered: 0 };
         let opening = handler.serve_with_lifecycle(transport, lifecycle);
         let service = Box::pin(opening).await.map_err(initialize_error)?;
         let mut connection = Self { service, progress: reported, subscription: None };

@@ -49,7 +49,8 @@ class Handler(BaseHTTPRequestHandler):
         request = json.loads(self.rfile.read(length))
         method = request.get("method")
         accepted = self.headers.get("accept", "")
-        if BEHAVIOUR != "sse" and "application/json" not in accepted or "text/event-stream" not in accepted:
+        is_accepting = "application/json" in accepted and "text/event-stream" in accepted
+        if BEHAVIOUR != "sse" and not is_accepting:
             return self.reply(406)
         if BEHAVIOUR == "closed":
             return self.reply(401, headers=[("www-authenticate", 'Bearer resource_metadata="https://example.com"')])
