@@ -203,7 +203,7 @@ mod tests {
         let entry = json!({ "command": "new", "args": ["a"], "env": { "K": "v" } });
         let added = change_toml(text, "new", Some(&entry)).unwrap().unwrap();
         assert!(added.starts_with(text), "{added}");
-        assert!(added.contains("[mcp_servers.new]\ncommand = \"new\"\nargs = [\"a\"]\n"), "{added}");
+        assert!(added.contains("[mcp_servers.new]\nargs = [\"a\"]\ncommand = \"new\"\n"), "{added}");
         assert!(added.contains("[mcp_servers.new.env]\nK = \"v\"\n"), "{added}");
         assert_eq!(change_toml(&added, "new", None).unwrap().unwrap(), text);
         assert_eq!(change_toml(text, "missing", None), Ok(None));
