@@ -6,7 +6,7 @@
 use lariat_api::{Action, Problem, ProblemCode};
 use lariat_core::content::Content;
 
-use crate::client::Machine;
+use crate::machine::Machine;
 
 /// The most images of a message.
 const MAX_IMAGES: usize = 20;

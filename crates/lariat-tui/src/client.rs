@@ -19,16 +19,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_api::{CreateSession, Delivery, Problem, ProblemCode, Sessions};
-use lariat_core::BoxFuture;
-use lariat_core::content::Content;
 use lariat_core::id::SessionId;
-use lariat_core::time::Timestamp;
 
 use crate::app::{App, Setup};
 use crate::drafts::DraftFile;
 use crate::files::FileIndex;
 use crate::frame::Size;
 use crate::history::History;
+pub use crate::machine::Machine;
 use crate::pages::Pages;
 use crate::screen::modes::{KeyReports, Modes};
 use crate::screen::{Reflow, Screen};
@@ -60,36 +58,6 @@ pub enum Start {
         /// The message to send.
         prompt: Option<String>,
     },
-}
-
-/// What the client needs from the machine that it runs on.
-pub trait Machine: Send + Sync {
-    /// The time.
-    fn now(&self) -> Timestamp;
-
-    /// A text that no other call returned, best a UUID. For commands and new sessions.
-    fn fresh_id(&self) -> String;
-
-    /// Stops this process as Ctrl-Z does in a shell, and returns when it continues. The terminal is in its normal mode.
-    /// The client catches `SIGTSTP`, so this has to send `SIGSTOP`.
-    fn suspend(&self);
-
-    /// Lets the person edit a text in their editor. The terminal is in its normal mode.
-    fn edit<'a>(&'a self, draft: &'a str) -> BoxFuture<'a, io::Result<String>>;
-
-    /// Reads an image that a message mentions; `None` if the file does not exist. A relative path is in the working
-    /// directory, and `~/` is the home of the person.
-    ///
-    /// # Errors
-    /// If the file cannot be read, is too large or is not an image.
-    fn read_image<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<Option<Content>, Problem>>;
-
-    /// Saves the image in the clipboard and returns a path for [`Machine::read_image`]; `None` if the clipboard has no
-    /// image.
-    ///
-    /// # Errors
-    /// If the clipboard cannot be read, or the file cannot be written.
-    fn paste_image(&self) -> BoxFuture<'_, Result<Option<String>, Problem>>;
 }
 
 /// How the client works.

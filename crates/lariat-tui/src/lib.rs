@@ -33,6 +33,7 @@ pub mod frame;
 mod fuzzy;
 pub mod history;
 pub mod keymap;
+mod machine;
 pub mod overlay;
 pub mod pages;
 pub mod screen;

@@ -100,7 +100,7 @@ fn clipboard_command(env: &ProcessEnv) -> Option<&'static [&'static str]> {
 }
 
 /// The bytes of the image in the clipboard; `None` if it has none.
-#[expect(clippy::disallowed_methods, reason = "the clipboard of the user is outside of the sandbox")]
+#[expect(clippy::disallowed_methods, reason = "no sandbox reaches the clipboard of the user")]
 fn clipboard_image(command: &[&str]) -> Result<Option<Vec<u8>>, lariat_api::Problem> {
     let Some((program, arguments)) = command.split_first() else { return Ok(None) };
     let mut process = Command::new(program);

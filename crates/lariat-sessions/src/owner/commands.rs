@@ -2,6 +2,8 @@
 //!
 //! Invariant: a command that is refused leaves nothing in the journal.
 
+use std::time::Duration;
+
 use lariat_api::{
     Action, Answer, Ask, AskKind, AskSubject, Delivery, Edit, ModelView, Principal, Problem, ProblemCode,
     PromptContent, QueuedMessage, Receipt, SessionCommand,
@@ -13,12 +15,16 @@ use lariat_core::permission::PermissionDecision;
 use lariat_core::run::Run;
 use lariat_runtime::{CommandEffect, CommandRun};
 use serde_json::Value;
+use tokio::time::{Instant, timeout};
 
 use super::{Accepted, Owner, ended};
 use crate::problems::{self, wrong_status};
 
 /// Maximum size of the answer to a question, in bytes.
 const LONGEST_ANSWER: usize = 64 * 1024;
+/// How long a command waits for the task of a run that ended.
+const RUN_TASK_END: Duration = Duration::from_secs(1);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// What the model receives if the user declines to answer.
 const DECLINED: &str = "the user declined to answer; decide yourself, or stop";
 
@@ -33,6 +39,7 @@ impl Owner {
         if let Some(receipt) = self.earlier_receipt(&command.id, &digest).await? {
             return Ok(receipt);
         }
+        self.finish_ended_run().await?;
         self.settle().await?;
         let record = CommandRecord::new(
             command.id.as_str(),
@@ -154,6 +161,19 @@ impl Owner {
             return self.record(accepted, vec![CommandEffect::Queue(queue, Box::new(message))]).await;
         }
         self.start_run(accepted, CommandRun::Prompt(vec![message])).await
+    }
+
+    /// Waits for the task of a run whose end is in the journal: for clients, the session is idle, and a message that
+    /// comes now starts a run instead of waiting in the queue of the old one.
+    async fn finish_ended_run(&mut self) -> Result<(), Problem> {
+        let deadline = Instant::now() + RUN_TASK_END;
+        while self.run.is_some() && !self.entry.fold().await?.has_open_run() && Instant::now() < deadline {
+            // A run that delivers queued messages has no event yet, so look again soon.
+            if let Ok(ended) = timeout(LOOK_AGAIN, ended(&mut self.run)).await {
+                self.on_run_end(ended).await;
+            }
+        }
+        Ok(())
     }
 
     /// Stops the active run and waits for its end.

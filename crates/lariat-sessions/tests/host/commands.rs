@@ -113,6 +113,24 @@ async fn interruption_ends_the_run_and_pauses_the_queue_until_it_is_resumed() {
     assert_eq!(fixture.sent_texts().last().unwrap(), "afterwards");
 }
 
+/// For clients, a session is idle once the journal has the end of its run. The task of the run may take a moment longer.
+#[tokio::test(flavor = "multi_thread")]
+async fn message_right_after_the_end_of_an_interrupted_run_starts_the_next() {
+    for _ in 0..20 {
+        let fixture = Fixture::new([call("c1", "slow"), Reply::text("new")]).await;
+        fixture.prompt("p", "go", Delivery::Queue).await.unwrap();
+        fixture.until(|view| view.status == SessionStatus::Running).await;
+        fixture.prompt("q", "afterwards", Delivery::Queue).await.unwrap();
+        fixture.send("i", Action::Interrupt).await.unwrap();
+        while fixture.view().await.status != SessionStatus::Idle {
+            tokio::task::yield_now().await;
+        }
+        fixture.prompt("n", "now", Delivery::Queue).await.unwrap();
+        fixture.until(|view| view.outcome == Some(RunOutcome::Completed)).await;
+        assert!(fixture.sent_texts().contains(&"now".to_owned()));
+    }
+}
+
 #[tokio::test]
 async fn prompt_that_interrupts_stops_the_run_and_starts_the_next() {
     let fixture = Fixture::new([call("c1", "slow"), Reply::text("new")]).await;
