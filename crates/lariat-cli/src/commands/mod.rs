@@ -54,7 +54,7 @@ pub(crate) type CommandResult = Result<Exit, Problem>;
 pub(crate) fn start() -> ExitCode {
     let env = ProcessEnv::read();
     if let Some(args) = ui::arguments(&env) {
-        return finish(&env, env.require_home().and_then(|()| block_on(ui::open(&env, args))));
+        return finish(&env, env.require_home().and_then(|()| block_on_screen(ui::open(&env, args))));
     }
     if let Some(asked) = compat::parse(&env.words()) {
         return finish(
@@ -90,7 +90,9 @@ pub(crate) fn start() -> ExitCode {
             Command::Run(args) => block_on(run::run(&env, *args)),
             Command::Sessions(args) => block_on(sessions::sessions(&env, args)),
             Command::Ps(args) => block_on(background::ps(&env, &args)),
-            Command::Attach(args) if !args.json && ui::has_screen(&env) => block_on(ui::attach(&env, &args)),
+            Command::Attach(args) if !args.json && ui::has_screen(&env) => {
+                block_on_screen(ui::attach(&env, &args))
+            }
             Command::Attach(args) => block_on(run::attach(&env, &args)),
             Command::Stop(args) => block_on(background::stop(&env, &args)),
             Command::Host(args) => block_on(background::host(&env, args)),
@@ -149,7 +151,21 @@ fn with_first_steps(env: &ProcessEnv, mut problem: Problem) -> Problem {
 
 /// Runs an async command. One thread is enough: tools and stores do heavy work on their own threads.
 fn block_on(command: impl Future<Output = CommandResult>) -> CommandResult {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    finish_on(tokio::runtime::Builder::new_current_thread(), command)
+}
+
+/// Runs the terminal UI. The session works on a thread of its own, so that keys never wait for it.
+fn block_on_screen(screen: impl Future<Output = CommandResult>) -> CommandResult {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(1).thread_name("session");
+    finish_on(builder, screen)
+}
+
+fn finish_on(
+    mut builder: tokio::runtime::Builder,
+    command: impl Future<Output = CommandResult>,
+) -> CommandResult {
+    let runtime = builder.enable_all().build();
     let runtime = runtime.map_err(|error| Problem::new(Exit::Failed, error.to_string()))?;
     let ended = runtime.block_on(command);
     // A thread that still reads the terminal cannot be joined; all data is already durable.
