@@ -167,7 +167,7 @@ impl Theme {
         }
     }
 
-    /// For a terminal with all features.
+    /// For a terminal with colors, links and Unicode, without pictures.
     pub const fn full(width: usize) -> Self {
         Self {
             colour: true,
@@ -183,16 +183,7 @@ impl Theme {
 
     /// For a terminal without colors and links.
     pub const fn plain(width: usize) -> Self {
-        Self {
-            colour: false,
-            links: false,
-            width,
-            is_terminal: true,
-            unicode: true,
-            live: true,
-            motion: true,
-            pictures: None,
-        }
+        Self { colour: false, links: false, ..Self::full(width) }
     }
 
     /// Applies a style. The caller neutralises the text.

@@ -156,7 +156,7 @@ impl McpServers {
     /// Starts a server, and records its tools as accepted if it has no record. Returns how its tools differ from the record.
     ///
     /// # Errors
-    /// `None` if there is no such server; otherwise why it did not start.
+    /// `None` if no server has this name; otherwise why it did not start.
     pub async fn test(&self, name: &str) -> Option<Result<McpTest, McpError>> {
         let (_, server) = self.find(name)?;
         let tested = self.contact(server).await.map(|about| McpTest {
