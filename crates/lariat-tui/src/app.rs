@@ -11,6 +11,7 @@ mod keys;
 mod layout;
 mod linear;
 mod replies;
+mod session_list;
 
 use std::time::Duration;
 
@@ -167,8 +168,10 @@ struct Notice {
 enum Purpose {
     /// To read.
     Read,
-    /// To open a session.
+    /// To open one of all sessions.
     Session,
+    /// To open a sub-agent or a fork of the session.
+    Child,
     /// To rewind to a message.
     Rewind,
     /// To select what to rewind.

@@ -99,10 +99,11 @@ impl App {
                 label: child.task.clone().unwrap_or_else(|| "fork".to_owned()),
                 detail: if child.is_running { format!("{id} running") } else { id },
                 preview: child.task.clone(),
+                ..Item::default()
             }
         };
         let items = children.iter().map(item).collect();
-        self.pick(Purpose::Session, "Sub-agents and forks", items);
+        self.pick(Purpose::Child, "Sub-agents and forks", items);
         Ok(())
     }
 
@@ -188,7 +189,7 @@ impl App {
             id: id.to_owned(),
             label: label.to_owned(),
             detail: detail.to_owned(),
-            preview: None,
+            ..Item::default()
         };
         let items = vec![
             item("conversation", "The conversation", "files stay as they are"),
@@ -233,8 +234,8 @@ impl App {
         let item = |(id, words): (lariat_core::id::MessageId, String)| Item {
             id: id.to_string(),
             label: words.lines().next().unwrap_or_default().to_owned(),
-            detail: String::new(),
             preview: Some(words),
+            ..Item::default()
         };
         let items = messages.into_iter().rev().map(item).collect();
         self.pick(Purpose::Rewind, "Rewind to before this message", items);
@@ -246,8 +247,8 @@ impl App {
             Item {
                 id: queued.message_id.to_string(),
                 label: words.lines().next().unwrap_or_default().to_owned(),
-                detail: String::new(),
                 preview: Some(words),
+                ..Item::default()
             }
         };
         let items: Vec<Item> = self.facts.queue().iter().map(item).collect();

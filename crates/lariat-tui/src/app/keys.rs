@@ -103,7 +103,7 @@ impl App {
     fn chosen(&mut self, purpose: &Purpose, id: &str) {
         match purpose {
             Purpose::Read | Purpose::Compact { .. } => {}
-            Purpose::Session => self.effects.push(Effect::OpenSession(id.into())),
+            Purpose::Session | Purpose::Child => self.effects.push(Effect::OpenSession(id.into())),
             Purpose::Rewind => self.pick_rewind_parts(id),
             Purpose::RewindParts { to } => self.rewind_to(to, id),
             Purpose::Queue => self.unqueue(Some(id)),

@@ -1,16 +1,14 @@
 //! What the client read or did for the application.
 
-use lariat_api::{
-    Action, ContextUse, FileChange, FileDiff, Problem, SessionPage, SessionStatus, SessionSummary,
-};
+use lariat_api::{Action, ContextUse, FileChange, FileDiff, Problem, SessionPage, SessionSummary};
 use lariat_core::content;
 use lariat_core::time::Timestamp;
 use lariat_terminal::theme::Style;
 use lariat_terminal::{diff, human, text};
 
-use super::{App, Effect};
+use super::{App, Effect, Purpose, session_list};
 use crate::composer::{Request, Suggestion};
-use crate::overlay::Item;
+use crate::overlay::Overlay;
 use crate::pages::Page;
 
 impl App {
@@ -77,8 +75,19 @@ impl App {
             self.say(Style::Dim, "no session found");
             return;
         }
-        let items = page.sessions.iter().map(|summary| session_item(summary, now)).collect();
-        self.pick_session(items);
+        self.pick_session(session_list::items(&page.sessions, now));
+    }
+
+    /// Whether the list of sessions is open.
+    pub fn lists_sessions(&self) -> bool {
+        matches!(self.overlay, Some((Purpose::Session, _)))
+    }
+
+    /// Shows what changed in the list of sessions, if it is open.
+    pub fn sessions_changed(&mut self, page: &SessionPage, now: Timestamp) {
+        if let Some((Purpose::Session, Overlay::Picker(picker))) = &mut self.overlay {
+            picker.set_items(session_list::items(&page.sessions, now));
+        }
     }
 
     /// Shows what fills the context window.
@@ -169,31 +178,5 @@ impl App {
     /// The client did something for the person.
     pub fn done(&mut self, words: &str) {
         self.say(Style::Dim, words);
-    }
-}
-
-fn session_item(summary: &SessionSummary, now: Timestamp) -> Item {
-    let archived = &summary.archived;
-    let label = archived.title.clone().or_else(|| archived.first_prompt.clone());
-    let id: String = archived.session_id.as_str().chars().take(8).collect();
-    let state = match summary.status {
-        _ if summary.asks > 0 => ", asks you",
-        SessionStatus::Running => ", running",
-        SessionStatus::Interrupted => ", interrupted",
-        _ => "",
-    };
-    // A model without a price costs nothing that is known.
-    let cost = archived.usage.cost;
-    let cost = if cost.is_zero() { String::new() } else { format!(" · {}", human::money(cost)) };
-    Item {
-        id: archived.session_id.as_str().to_owned(),
-        label: label.unwrap_or_else(|| "empty session".to_owned()),
-        detail: format!("{id} {}{state}", human::ago(archived.last_active_at, now)),
-        preview: Some(format!(
-            "{}\n{}\n{}{cost}",
-            archived.first_prompt.clone().unwrap_or_default(),
-            archived.cwd.clone().unwrap_or_default(),
-            archived.model.clone().unwrap_or_default(),
-        )),
     }
 }

@@ -1,7 +1,9 @@
 //! Requests to the session that run beside the loop, and their replies.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures_util::{FutureExt as _, StreamExt as _};
 use lariat_api::{
     Action, ContextUse, CreateSession, FileDiff, Problem, ProblemCode, SessionFilter, SessionPage,
     SessionView, Sessions,
@@ -9,6 +11,7 @@ use lariat_api::{
 use lariat_core::id::SessionId;
 use lariat_terminal::theme::Theme;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use super::Machine;
 use crate::feed;
@@ -19,6 +22,8 @@ use crate::transcript::{Detail, Transcript};
 const MAX_EARLIER: u64 = 100_000;
 /// Sessions in a list.
 const MAX_LISTED: u32 = 200;
+/// The least time from one list of sessions to the next.
+const RELIST: Duration = Duration::from_millis(500);
 
 /// A session to open.
 #[derive(Clone, Debug)]
@@ -32,8 +37,14 @@ pub(super) enum Opening {
 pub(super) enum Reply {
     Opened(Result<Box<SessionView>, Problem>),
     View(Result<Box<SessionView>, Problem>),
-    Refused { action: Box<Action>, problem: Problem },
-    Sessions(Result<SessionPage, Problem>),
+    Refused {
+        action: Box<Action>,
+        problem: Problem,
+    },
+    /// The sessions that have the words of the filter.
+    Sessions(Option<String>, Result<SessionPage, Problem>),
+    /// The same list, later.
+    SessionsChanged(SessionPage),
     Context(Result<ContextUse, Problem>),
     Diff(Result<Vec<FileDiff>, Problem>),
     Earlier(Result<Earlier, Problem>),
@@ -95,16 +106,44 @@ pub(super) fn paste_image(machine: &Arc<dyn Machine>, replies: &mpsc::Sender<Rep
     });
 }
 
+/// Lists the sessions again after each change, until the task is dropped. The lists arrive in `replies`.
+pub(super) fn watch_sessions(
+    sessions: &Arc<dyn Sessions>,
+    text: Option<String>,
+    replies: &mpsc::Sender<Reply>,
+) -> JoinSet<()> {
+    let (sessions, replies) = (Arc::clone(sessions), replies.clone());
+    let mut task = JoinSet::new();
+    task.spawn(async move {
+        // Without a stream of changes, the list stays as it is.
+        let Ok(mut changes) = sessions.changes().await else { return };
+        while let Some(Ok(_)) = changes.next().await {
+            tokio::time::sleep(RELIST).await;
+            while changes.next().now_or_never().is_some_and(|change| matches!(change, Some(Ok(_)))) {}
+            let Ok(page) = sessions.list(filter(text.clone())).await else { continue };
+            if replies.send(Reply::SessionsChanged(page)).await.is_err() {
+                return;
+            }
+        }
+    });
+    task
+}
+
+fn filter(text: Option<String>) -> SessionFilter {
+    let mut filter = SessionFilter::default();
+    filter.limit = Some(MAX_LISTED);
+    filter.text = text;
+    filter
+}
+
 async fn answer(sessions: &dyn Sessions, request: Request) -> Reply {
     match request {
         Request::Open(Opening::Create(create)) => Reply::Opened(sessions.create(create).await.map(Box::new)),
         Request::Open(Opening::Existing(id)) => Reply::Opened(sessions.view(&id).await.map(Box::new)),
         Request::View(id) => Reply::View(sessions.view(&id).await.map(Box::new)),
         Request::Sessions { text } => {
-            let mut filter = SessionFilter::default();
-            filter.limit = Some(MAX_LISTED);
-            filter.text = text;
-            Reply::Sessions(sessions.list(filter).await)
+            let page = sessions.list(filter(text.clone())).await;
+            Reply::Sessions(text, page)
         }
         Request::Context(id) => Reply::Context(sessions.context(&id).await),
         Request::Diff(id) => Reply::Diff(sessions.diff(&id).await),

@@ -9,6 +9,7 @@ use lariat_api::{Action, CommandId, CreateSession, Problem, ProblemCode, Session
 use lariat_core::id::SessionId;
 use lariat_core::time::Timestamp;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::outbox::{Outbox, Outgoing};
@@ -47,6 +48,8 @@ pub(super) struct State {
     /// Whether a request for the view is on its way, and whether another one is wanted after it.
     is_reading_view: bool,
     wants_view: bool,
+    /// Keeps the list of sessions up to date while it is open.
+    session_watch: Option<JoinSet<()>>,
     /// Whether what is shown may have changed.
     is_dirty: bool,
     /// Whether a key may have changed it: the person waits for that frame.
@@ -69,6 +72,7 @@ impl State {
             replies,
             is_reading_view: false,
             wants_view: false,
+            session_watch: None,
             is_dirty: false,
             is_urgent: false,
             drawn_at: None,
@@ -119,6 +123,9 @@ impl<W: Write> Client<W> {
                 if let Some(end) = self.carry_out(effect).await {
                     return Ok(end);
                 }
+            }
+            if !self.app.lists_sessions() {
+                self.state.session_watch = None;
             }
             let woken = self.wait(&mut signals).await;
             match woken {
@@ -211,7 +218,7 @@ impl<W: Write> Client<W> {
             }
             Reply::Opened(Err(problem)) if self.state.session_id.is_none() => return Err(problem),
             Reply::Opened(Err(problem))
-            | Reply::Sessions(Err(problem))
+            | Reply::Sessions(_, Err(problem))
             | Reply::Context(Err(problem))
             | Reply::Diff(Err(problem))
             | Reply::Earlier(Err(problem))
@@ -230,7 +237,14 @@ impl<W: Write> Client<W> {
                 }
             }
             Reply::Refused { action, problem } => self.app.refused(&action, &problem),
-            Reply::Sessions(Ok(page)) => self.app.sessions(&page, now),
+            Reply::Sessions(text, Ok(page)) => {
+                self.app.sessions(&page, now);
+                if self.app.lists_sessions() {
+                    let replies = &self.state.reply_sender;
+                    self.state.session_watch = Some(requests::watch_sessions(&self.sessions, text, replies));
+                }
+            }
+            Reply::SessionsChanged(page) => self.app.sessions_changed(&page, now),
             Reply::Context(Ok(report)) => self.app.context(&report),
             Reply::Diff(Ok(files)) => self.app.diff(&files),
             Reply::Page(page, Ok(text)) => self.app.show_page(page, &text),

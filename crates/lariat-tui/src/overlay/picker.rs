@@ -17,6 +17,8 @@ use crate::keymap::{Action, Keymap, Scope};
 const MIN_PREVIEW: usize = 80;
 /// The longest filter, in characters.
 const MAX_FILTER: usize = 200;
+/// Items deeper in a tree are not indented further.
+const MAX_INDENT: usize = 8;
 
 /// Something to pick. Its texts may be untrusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub struct Item {
     pub detail: String,
     /// What the preview shows; `None` if the application gets it only when it is wanted.
     pub preview: Option<String>,
+    /// How many items it is below, in a list that is a tree. Shown while there is no filter.
+    pub depth: usize,
 }
 
 /// A list with a selected item.
@@ -217,7 +221,12 @@ impl Picker {
         let is_selected = place == self.selected;
         let (mark, style) =
             if is_selected { (theme.mark("❯ ", "> "), Style::Strong) } else { ("  ", Style::Plain) };
-        let mut pieces = vec![(style, format!("{mark}{}", text::line(&item.label)))];
+        let mut pieces = vec![(style, mark.to_owned())];
+        if item.depth > 0 && self.filter.is_empty() {
+            let indent = "  ".repeat(item.depth.min(MAX_INDENT) - 1);
+            pieces.push((Style::Dim, format!("{indent}{}", theme.mark("└ ", "- "))));
+        }
+        pieces.push((style, text::line(&item.label)));
         if !item.detail.is_empty() {
             pieces.push((Style::Dim, format!("  {}", text::line(&item.detail))));
         }

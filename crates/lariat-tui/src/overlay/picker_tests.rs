@@ -9,6 +9,7 @@ fn items(count: usize) -> Vec<Item> {
         preview: at
             .is_multiple_of(2)
             .then(|| format!("user: question {at}\nassistant: \u{1b}[31manswer {at}")),
+        depth: 0,
     };
     (0..count).map(item).collect()
 }

@@ -6,7 +6,7 @@ use futures_util::StreamExt as _;
 use lariat_api::{
     Action, ContextUse, CreateSession, Cursor, FileDiff, FileList, ItemStream, Live, LiveItem, LogItem,
     LogRequest, Problem, ProblemCode, Receipt, SessionChange, SessionCommand, SessionFilter, SessionPage,
-    SessionView, Sessions, StoreGeneration,
+    SessionStatus, SessionSummary, SessionView, Sessions, StoreGeneration,
 };
 use lariat_core::BoxFuture;
 use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION};
@@ -24,12 +24,16 @@ pub(crate) struct Fake {
     /// The number of events, and how often the connection was cut.
     changed: watch::Sender<(u64, u64)>,
     live: broadcast::Sender<Live>,
+    /// Which sessions change.
+    session_changes: broadcast::Sender<SessionChange>,
 }
 
 struct State {
     events: Vec<Event>,
     view: SessionView,
     commands: Vec<Action>,
+    /// What the list of sessions has.
+    listed: Vec<SessionSummary>,
     /// Whether requests fail.
     is_down: bool,
 }
@@ -44,9 +48,25 @@ impl Fake {
         view.mode = "default".to_owned();
         view.model.name = "scripted/model-1".to_owned();
         view.context.window = 200_000;
-        let state = State { events: Vec::new(), view, commands: Vec::new(), is_down: false };
+        let state =
+            State { events: Vec::new(), view, commands: Vec::new(), listed: Vec::new(), is_down: false };
         let (live, _) = broadcast::channel(4_096);
-        Arc::new(Self { state: Mutex::new(state), changed: watch::Sender::new((0, 0)), live })
+        let (session_changes, _) = broadcast::channel(16);
+        let (state, changed) = (Mutex::new(state), watch::Sender::new((0, 0)));
+        Arc::new(Self { state, changed, live, session_changes })
+    }
+
+    /// Replaces the list of sessions.
+    pub(crate) fn lists(&self, sessions: Vec<SessionSummary>) {
+        let change = SessionChange::new(SessionId::new("session-1"), 0, SessionStatus::Idle);
+        self.state().listed = sessions;
+        // Without a receiver, nothing follows the list.
+        let _ = self.session_changes.send(change);
+    }
+
+    /// How many clients follow which sessions change.
+    pub(crate) fn list_followers(&self) -> usize {
+        self.session_changes.receiver_count()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -150,7 +170,7 @@ impl Sessions for Host {
     }
 
     fn list(&self, _: SessionFilter) -> BoxFuture<'_, Result<SessionPage, Problem>> {
-        none()
+        Box::pin(async { Ok(SessionPage::new(self.0.state().listed.clone(), None)) })
     }
 
     fn view<'a>(&'a self, _: &'a SessionId) -> BoxFuture<'a, Result<SessionView, Problem>> {
@@ -206,7 +226,11 @@ impl Sessions for Host {
     }
 
     fn changes(&self) -> BoxFuture<'_, Result<ItemStream<SessionChange>, Problem>> {
-        none()
+        let receiver = self.0.session_changes.subscribe();
+        let items = futures_util::stream::unfold(receiver, async |mut receiver| {
+            receiver.recv().await.ok().map(|change| (Ok(change), receiver))
+        });
+        Box::pin(async { Ok(items.boxed()) })
     }
 
     fn diff<'a>(&'a self, _: &'a SessionId) -> BoxFuture<'a, Result<Vec<FileDiff>, Problem>> {

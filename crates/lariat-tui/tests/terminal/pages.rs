@@ -1,16 +1,18 @@
 //! Pages of the program around the client, and the preview of a compaction.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyModifiers};
-use lariat_api::{Action, ChildSession, Problem, ProblemCode, SessionView};
+use lariat_api::{Action, ChildSession, Problem, ProblemCode, SessionStatus, SessionSummary, SessionView};
 use lariat_core::BoxFuture;
+use lariat_core::archive;
 use lariat_core::event::{AgentEvent, CompactionCause};
 use lariat_core::id::SessionId;
 use lariat_core::usage::Usage;
 use lariat_tui::pages::{Page, Pages};
 
-use crate::fake::Fake;
+use crate::fake::{Fake, START};
 use crate::kit::Running;
 
 struct Scripted;
@@ -127,4 +129,51 @@ async fn sub_agents_are_listed() {
     runs(&client, "/agents").await;
     let screen = client.screen();
     assert!(screen.contains("Read the parser") && screen.contains("0c0ffee0 running"), "{screen}");
+}
+
+fn listed(id: &str, parent: Option<&str>, status: SessionStatus) -> SessionSummary {
+    let mut archived = archive::SessionSummary::new(SessionId::from(id));
+    archived.title = Some(format!("task of {id}"));
+    archived.parent = parent.map(SessionId::from);
+    archived.last_active_at = START;
+    SessionSummary::new(archived, status)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_list_of_sessions_is_a_tree_and_stays_up_to_date() {
+    let fake = Fake::new();
+    fake.lists(vec![
+        listed("fork", Some("first"), SessionStatus::Idle),
+        listed("first", None, SessionStatus::Idle),
+    ]);
+    let client = client(&fake, 100, 24);
+    runs(&client, "/sessions").await;
+    let screen = client.screen();
+    let rows: Vec<&str> = screen.lines().filter(|row| row.contains("task of")).map(str::trim_end).collect();
+    assert!(rows[0].contains("task of first") && !rows[0].contains('└'), "{screen}");
+    assert!(rows[1].contains("└ task of fork"), "{screen}");
+    assert_eq!(fake.list_followers(), 1);
+
+    // The selected session stays selected when another one appears before it.
+    client.key(KeyCode::Down);
+    fake.lists(vec![
+        listed("third", None, SessionStatus::Idle),
+        listed("fork", Some("first"), SessionStatus::Running),
+        listed("first", None, SessionStatus::Idle),
+    ]);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    client.settles().await;
+    let screen = client.screen();
+    assert!(screen.contains("task of third"), "{screen}");
+    let selected = screen.lines().find(|row| row.starts_with('❯')).unwrap();
+    assert!(selected.contains("└ task of fork") && selected.contains("running"), "{screen}");
+
+    // A filter lists what matches, without the tree.
+    client.types("fork");
+    client.settles().await;
+    let screen = client.screen();
+    assert!(screen.contains("❯ task of fork"), "{screen}");
+    client.key(KeyCode::Esc);
+    client.settles().await;
+    assert_eq!(fake.list_followers(), 0, "the list is closed:\n{}", client.screen());
 }
