@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::BoxFuture;
 use crate::event::{AgentEvent, Event, EventRecord};
-use crate::id::SessionId;
+use crate::id::{AgentId, SessionId};
 use crate::message::AgentMessage;
 use crate::store::{SessionStore, StoreError};
 use crate::time::Timestamp;
@@ -60,6 +60,9 @@ pub struct SessionSummary {
     /// The session that this one was forked from or spawned by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<SessionId>,
+    /// The agent of the newest loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
 }
 
 impl SessionSummary {
@@ -78,6 +81,7 @@ impl SessionSummary {
             usage: ZERO,
             tags: Vec::new(),
             parent: None,
+            agent_id: None,
         }
     }
 
@@ -97,6 +101,7 @@ impl SessionSummary {
         self.last_active_at = self.last_active_at.max(record.timestamp);
         match &record.event {
             AgentEvent::AgentStart(start) => {
+                self.agent_id = Some(start.agent_id.clone());
                 if let Some(config) = &start.config {
                     self.model = Some(config.model.clone());
                 }
@@ -194,6 +199,8 @@ pub struct ListQuery {
     pub tag: Option<String>,
     /// Only sessions that were forked or spawned from this one.
     pub parent: Option<SessionId>,
+    /// Only sessions whose newest loop is of this agent.
+    pub agent_id: Option<AgentId>,
     /// Only sessions with an event at or after this time.
     pub active_since: Option<Timestamp>,
 }
@@ -205,6 +212,7 @@ impl ListQuery {
             && self.cwd.as_ref().is_none_or(|cwd| summary.cwd.as_ref() == Some(cwd))
             && self.tag.as_ref().is_none_or(|tag| summary.tags.contains(tag))
             && self.parent.as_ref().is_none_or(|parent| summary.parent.as_ref() == Some(parent))
+            && self.agent_id.as_ref().is_none_or(|agent| summary.agent_id.as_ref() == Some(agent))
             && self.active_since.is_none_or(|since| summary.last_active_at >= since)
     }
 
@@ -330,6 +338,17 @@ pub trait SessionArchive: SessionStore {
 
     /// Lists sessions that have at least one event, newest first.
     fn list<'a>(&'a self, query: &'a ListQuery) -> BoxFuture<'a, Result<Vec<SessionSummary>, StoreError>>;
+
+    /// Lists the sessions of an agent, newest first.
+    fn list_for_agent<'a>(
+        &'a self,
+        agent_id: &'a AgentId,
+    ) -> BoxFuture<'a, Result<Vec<SessionSummary>, StoreError>> {
+        Box::pin(async move {
+            let query = ListQuery { agent_id: Some(agent_id.clone()), ..ListQuery::default() };
+            self.list(&query).await
+        })
+    }
 
     /// Creates a session `to` that shares the first `at_seq` events of `from` and continues with its own
     /// events.

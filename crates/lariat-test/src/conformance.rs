@@ -140,6 +140,7 @@ macro_rules! archive_conformance {
             a_watcher_is_notified_when_a_journal_grows
             a_summary_matches_the_journal
             sessions_are_listed_newest_first_by_page_and_condition
+            sessions_are_listed_by_agent
             sessions_are_found_by_their_messages
             a_fork_shares_the_past_and_continues_independently
             a_fork_in_the_middle_of_a_long_session_has_its_own_summary

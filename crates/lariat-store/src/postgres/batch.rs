@@ -29,9 +29,9 @@ const BULK: usize = 1_000;
 macro_rules! fence {
     () => {
         "UPDATE lariat.sessions SET head = $5, chain = $6, summary = $7::text::json, last_active = $8, cwd = $9, \
-         parent = $10, tags = $11, stale = stale OR $12 \
+         parent = $10, tags = $11, agent = $12, stale = stale OR $13 \
          WHERE no = $1 AND epoch = $2 AND head = $3 AND chain = $4 AND NOT deleted \
-         RETURNING no, set_config('synchronous_commit', $13, true)"
+         RETURNING no, set_config('synchronous_commit', $14, true)"
     };
 }
 
@@ -42,7 +42,7 @@ const APPEND: &str = concat!(
     fence!(),
     ") INSERT INTO lariat.events (session, seq, crc, chain, body) \
      SELECT s.no, $3 + e.n - 1, e.crc, e.chain, e.body \
-     FROM s, unnest($14::integer[], $15::bytea[], $16::bytea[]) WITH ORDINALITY AS e (crc, chain, body, n)"
+     FROM s, unnest($15::integer[], $16::bytea[], $17::bytea[]) WITH ORDINALITY AS e (crc, chain, body, n)"
 );
 
 const INSERT: &str = "INSERT INTO lariat.events (session, seq, crc, chain, body) \
@@ -197,6 +197,7 @@ struct SessionUpdate {
     cwd: Option<Vec<u8>>,
     parent: Option<Vec<u8>>,
     tags: Vec<Vec<u8>>,
+    agent: Option<Vec<u8>>,
     has_text: bool,
 }
 
@@ -214,6 +215,7 @@ impl SessionUpdate {
             cwd: summary.cwd.as_deref().map(key),
             parent: summary.parent.as_ref().map(|parent| key(parent.as_str())),
             tags: summary.tags.iter().map(|tag| key(tag)).collect(),
+            agent: summary.agent_id.as_ref().map(|agent| key(agent.as_str())),
             has_text: batch.has_text,
         })
     }
@@ -231,6 +233,7 @@ impl SessionUpdate {
             &self.cwd,
             &self.parent,
             &self.tags,
+            &self.agent,
             &self.has_text,
             level,
         ]

@@ -32,8 +32,8 @@ const NEAREST: &str = concat!(
 );
 
 const FORK: &str = "INSERT INTO lariat.sessions \
-    (id, epoch, head, chain, base, fork_of, fork_seq, summary, last_active, cwd, parent, tags, stale) \
-    VALUES ($1, 0, $2, $3, $3, $4, $2, $5::text::json, $6, $7, $8, $9, true) ON CONFLICT (id) DO NOTHING";
+    (id, epoch, head, chain, base, fork_of, fork_seq, summary, last_active, cwd, parent, tags, agent, stale) \
+    VALUES ($1, 0, $2, $3, $3, $4, $2, $5::text::json, $6, $7, $8, $9, $10, true) ON CONFLICT (id) DO NOTHING";
 
 const LENGTH: &str = "SELECT head FROM lariat.sessions WHERE id = $1 AND NOT deleted";
 
@@ -81,6 +81,7 @@ pub(super) async fn fork(
             &summary.cwd.as_deref().map(key),
             &key(from.as_str()),
             &summary.tags.iter().map(|tag| key(tag)).collect::<Vec<_>>(),
+            &summary.agent_id.as_ref().map(|agent| key(agent.as_str())),
         ],
     )
     .await?;

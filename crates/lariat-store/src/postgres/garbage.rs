@@ -35,7 +35,8 @@ const REST: &[&str] = &[
     "DELETE FROM lariat.checkpoints WHERE session = ANY ($1)",
     "DELETE FROM lariat.learnings WHERE session = ANY ($1)",
     "DELETE FROM lariat.goals WHERE session = ANY ($1)",
-    "UPDATE lariat.sessions SET purged = true, fork_of = NULL, summary = '{}', cwd = NULL, parent = NULL, tags = '{}' \
+    "UPDATE lariat.sessions SET purged = true, fork_of = NULL, summary = '{}', cwd = NULL, parent = NULL, tags = '{}', \
+     agent = NULL \
      WHERE no = ANY ($1)",
 ];
 

@@ -54,6 +54,9 @@ pub(super) async fn list(
     if let Some(parent) = &asked.parent {
         listing.condition("parent = ?", key(parent.as_str()));
     }
+    if let Some(agent_id) = &asked.agent_id {
+        listing.condition("agent = ?", key(agent_id.as_str()));
+    }
     if let Some(tag) = &asked.tag {
         // The first condition is for the index, which leaves out sessions without tags.
         listing.condition("tags <> '{}' AND tags @> ARRAY[?::bytea]", key(tag));

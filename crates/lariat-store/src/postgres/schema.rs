@@ -9,7 +9,8 @@ use lariat_core::store::StoreError;
 use super::connection::failed;
 
 /// Every version of the schema so far, oldest first. A released entry never changes.
-const MIGRATIONS: &[&str] = &[include_str!("schema/001.sql"), include_str!("schema/002.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("schema/001.sql"), include_str!("schema/002.sql"), include_str!("schema/003.sql")];
 
 /// Key of the advisory lock: "lariat" in ASCII.
 const LOCK: i64 = 0x6C61_7269_6174;

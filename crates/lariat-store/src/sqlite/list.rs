@@ -41,6 +41,9 @@ pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<Ses
     if let Some(parent) = &query.parent {
         and("parent = ?", vec![text(parent)]);
     }
+    if let Some(agent_id) = &query.agent_id {
+        and("summary ->> '$.agent_id' = ?", vec![agent_id.as_str().to_owned().into()]);
+    }
     if let Some(since) = query.active_since {
         and("last_active >= ?", vec![int(since.as_millis()).into()]);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::archive::{ListQuery, SessionArchive, SessionSummary};
-use lariat_core::event::{AgentEvent, Event};
+use lariat_core::event::{AgentEvent, Event, LoopStart};
 use lariat_core::id::SessionId;
 use lariat_core::message::AgentMessage;
 use lariat_core::store::{Append, BlobHash, Snapshot, StoreError};
@@ -152,6 +152,30 @@ pub async fn sessions_are_listed_newest_first_by_page_and_condition(place: &dyn 
     store.delete(&"s5".into()).await.unwrap();
     let after = page.last().map(lariat_core::archive::SessionSummary::cursor);
     assert_eq!(names(&*store, &query(|q| (q.after, q.limit) = (after, 2))).await, ["s4", "s3"]);
+}
+
+/// The agent of the newest loop is the session's. Its id may be any text.
+pub async fn sessions_are_listed_by_agent(place: &dyn ArchiveFixture) {
+    let store = place.open().await;
+    let agents = [("s0", "reviewer"), ("s1", "it's \"\0\" é"), ("s2", "reviewer")];
+    for (at, (session, agent)) in (1_u64..).zip(agents) {
+        let mut script = Script::claim(&*store, session, at * 1_000_000).await;
+        script.write(&*store, [start_event(agent, session), message_event("hello")]).await;
+    }
+    let of = async |agent: &str| -> Vec<String> {
+        let listed = store.list_for_agent(&agent.into()).await.unwrap();
+        listed.into_iter().map(|summary| summary.session_id.to_string()).collect()
+    };
+    assert_eq!(of("reviewer").await, ["s2", "s0"]);
+    assert_eq!(of(agents[1].1).await, ["s1"]);
+    assert!(of("review").await.is_empty());
+    let newest = query(|q| (q.agent_id, q.limit) = (Some("reviewer".into()), 1));
+    assert_eq!(names(&*store, &newest).await, ["s2"]);
+}
+
+fn start_event(agent: &str, session: &str) -> AgentEvent {
+    let start = LoopStart::new(agent.into(), session.into(), format!("{session}.default.1").as_str().into());
+    AgentEvent::AgentStart(Box::new(start))
 }
 
 /// Words match in any order and case, in titles and in messages of both sides.

@@ -20,7 +20,7 @@ async fn eight_concurrent_nodes_create_the_schema_once() {
     for store in starting {
         stores.push(store.await.unwrap().unwrap());
     }
-    assert_eq!(database.sql("SELECT count(*) FROM lariat.migrations"), "2");
+    assert_eq!(database.sql("SELECT count(*) FROM lariat.migrations"), "3");
     for (number, store) in stores.iter().enumerate() {
         let mut script = Script::claim(store, &format!("s{number}"), 1_000).await;
         script.write(store, [message_event("hello")]).await;
