@@ -143,6 +143,7 @@ const fn is_recorded_by_machine(event: &AgentEvent) -> bool {
                 | AgentEvent::Unlearned { .. }
                 | AgentEvent::PromptAssembled { .. }
                 | AgentEvent::GoalChanged(_)
+                | AgentEvent::HookMessage { .. }
                 | AgentEvent::CommandAccepted(_)
                 | AgentEvent::ModeChanged { .. }
                 | AgentEvent::ModelChanged { .. }

@@ -49,6 +49,7 @@ pub fn note(event: &AgentEvent) -> Option<(Style, String)> {
         }
         AgentEvent::CompactionUndone { .. } => (Style::Dim, "a compaction was undone".to_owned()),
         AgentEvent::HookStopped { reason } => (Style::Warning, format!("a hook stopped the run: {reason}")),
+        AgentEvent::HookMessage { message } => (Style::Plain, format!("hook: {message}")),
         AgentEvent::StopBlocked { reason, .. } => {
             (Style::Dim, format!("a hook asked the model to continue: {}", first(reason)))
         }

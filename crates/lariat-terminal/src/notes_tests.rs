@@ -31,6 +31,7 @@ fn samples() -> Vec<AgentEvent> {
             usage: Usage::default(),
         },
         AgentEvent::HookStopped { reason: error() },
+        AgentEvent::HookMessage { message: error() },
         AgentEvent::RepetitionDetected {
             tool_name: "bash".to_owned(),
             count: 3,
@@ -62,6 +63,8 @@ fn describes_events_in_sentences() {
     ▸ compacted the context (the context window is nearly full): 120.0k to
       41.0k tokens
     ▸ a hook stopped the run: overloaded_error: try later⟨U+001B⟩[2J
+      more
+    ▸ hook: overloaded_error: try later⟨U+001B⟩[2J
       more
     ▸ the model is repeating itself: bash, 3 times
     ▸ subagent finished (1.2k tokens)

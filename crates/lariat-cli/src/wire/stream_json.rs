@@ -166,7 +166,9 @@ impl StreamJson {
                 "hook_response",
                 json!({ "hook_event": "Stop", "outcome": "blocked", "output": reason }),
             ),
-            AgentEvent::InputWarned { warning } => system("informational", json!({ "content": warning })),
+            AgentEvent::InputWarned { warning: words } | AgentEvent::HookMessage { message: words } => {
+                system("informational", json!({ "content": words }))
+            }
             _ => Vec::new(),
         }
     }

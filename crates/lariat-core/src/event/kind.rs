@@ -130,6 +130,11 @@ pub enum AgentEvent {
         /// Reason from the hook.
         reason: String,
     },
+    /// A hook has a message for the user. The model does not receive it.
+    HookMessage {
+        /// The message.
+        message: String,
+    },
     /// The model was done, but a hook wants it to continue. Recorded before the queued message that tells the
     /// model so.
     StopBlocked {
@@ -513,6 +518,7 @@ pub(super) const KNOWN_KINDS: &[&str] = &[
     "ProgressMessage",
     "AbortRequested",
     "HookStopped",
+    "HookMessage",
     "StopBlocked",
     "InputRejected",
     "InputWarned",

@@ -19,6 +19,7 @@ impl AgentEvent {
             Self::ProgressMessage { .. } => "ProgressMessage",
             Self::AbortRequested => "AbortRequested",
             Self::HookStopped { .. } => "HookStopped",
+            Self::HookMessage { .. } => "HookMessage",
             Self::StopBlocked { .. } => "StopBlocked",
             Self::InputRejected { .. } => "InputRejected",
             Self::InputWarned { .. } => "InputWarned",

@@ -186,6 +186,8 @@ pub struct HookAnswer {
     pub context: Vec<String>,
     /// End the whole run, for this reason.
     pub stop: Option<String>,
+    /// Messages for the user. The model does not receive them.
+    pub messages: Vec<String>,
 }
 
 impl HookAnswer {
@@ -211,7 +213,7 @@ impl HookAnswer {
 
     /// Returns every text of the answer.
     pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
-        self.block.iter_mut().chain(&mut self.context).chain(&mut self.stop)
+        self.block.iter_mut().chain(&mut self.context).chain(&mut self.stop).chain(&mut self.messages)
     }
 }
 
@@ -227,5 +229,11 @@ pub trait SessionHooks: Send + Sync {
     fn take_stop(&self, loop_id: &LoopId) -> Option<String> {
         let _ = loop_id;
         None
+    }
+
+    /// Returns the messages for the user from tool call hooks of this run. Returns each only once.
+    fn take_messages(&self, loop_id: &LoopId) -> Vec<String> {
+        let _ = loop_id;
+        Vec::new()
     }
 }

@@ -247,7 +247,7 @@ impl AgentContext {
         ports: &Ports,
         cancel: &CancellationToken,
     ) -> SessionStartAnswer {
-        let mut stop = None;
+        let (mut stop, mut messages) = (None, Vec::new());
         if !self.session_start.notified && session_hooks::is_wanted(ports, LifecycleEventKind::SessionStart) {
             let source = match self.journal.next_seq() {
                 0 if self.session_start.replaces_session => SessionSource::Clear,
@@ -263,10 +263,10 @@ impl AgentContext {
             if let Either::Left((answer, _)) = select(notifying, cancel.cancelled()).await {
                 self.session_start.notified = true;
                 self.session_start.hook_context.extend(answer.context);
-                stop = answer.stop;
+                (stop, messages) = (answer.stop, answer.messages);
             }
         }
-        SessionStartAnswer { context: self.session_start.hook_context.clone(), stop }
+        SessionStartAnswer { context: self.session_start.hook_context.clone(), stop, messages }
     }
 
     /// Reads the journal if another process may have written to it.

@@ -46,7 +46,8 @@ pub(crate) fn authorize(
             request.preview = preview.into_text();
         }
         let input = Some(Input::Authorized { call: call.id.clone(), verdict });
-        JobResult { halt: session_hooks::take_stop(&ports, &loop_id), input }
+        let messages = session_hooks::take_messages(&ports, &loop_id);
+        JobResult { halt: session_hooks::take_stop(&ports, &loop_id), messages, input }
     })
 }
 

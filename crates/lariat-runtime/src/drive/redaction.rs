@@ -41,7 +41,10 @@ pub(super) fn input(redactor: &Redactor, input: &mut Input) {
 /// Redacts an event that a client's command causes, as far as it has text of programs or of the user.
 pub(crate) fn note(redactor: &Redactor, event: &mut AgentEvent) {
     match event {
-        AgentEvent::UserCommandStarted { command, .. } => text(redactor, command),
+        AgentEvent::UserCommandStarted { command: words, .. }
+        | AgentEvent::HookMessage { message: words } => {
+            text(redactor, words);
+        }
         AgentEvent::MessagesImported { messages, .. } => {
             messages.iter_mut().for_each(|shared| message(redactor, Arc::make_mut(shared)));
         }

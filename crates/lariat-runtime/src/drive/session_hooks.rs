@@ -19,6 +19,8 @@ pub(crate) struct SessionStartAnswer {
     pub(crate) context: Vec<String>,
     /// The reason why the run must not begin.
     pub(crate) stop: Option<String>,
+    /// Messages for the user.
+    pub(crate) messages: Vec<String>,
 }
 
 /// Whether a hook wants events of this kind.
@@ -46,4 +48,9 @@ pub(crate) async fn notify(ports: &Ports, session_id: &SessionId, mut moment: Li
 /// Takes the reason why a hook of a tool call in this loop wants the run to end, if there is one.
 pub(crate) fn take_stop(ports: &Ports, loop_id: &LoopId) -> Option<String> {
     ports.policy.session_hooks()?.take_stop(loop_id)
+}
+
+/// Takes the messages for the user from hooks of tool calls in this loop.
+pub(crate) fn take_messages(ports: &Ports, loop_id: &LoopId) -> Vec<String> {
+    ports.policy.session_hooks().map(|hooks| hooks.take_messages(loop_id)).unwrap_or_default()
 }

@@ -117,7 +117,8 @@ pub(crate) fn start(
         // Also limit what hooks added.
         output_limit::outcome(&mut result, most, recalls, &store).await;
         let input = Some(Input::ToolFinished { call: call.id.clone(), result });
-        JobResult { halt: session_hooks::take_stop(&ports, &loop_id), input }
+        let messages = session_hooks::take_messages(&ports, &loop_id);
+        JobResult { halt: session_hooks::take_stop(&ports, &loop_id), messages, input }
     });
     (running, future)
 }

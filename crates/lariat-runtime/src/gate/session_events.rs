@@ -79,7 +79,7 @@ fn hook_answer(event: HookEvent, outcome: Outcome) -> HookAnswer {
     if outcome.stops {
         answer.stop = Some(reason.unwrap_or_else(|| "a hook stopped the run".to_owned()));
     }
-    answer.context = outcome.context;
+    (answer.context, answer.messages) = (outcome.context, outcome.messages);
     answer
 }
 
@@ -106,5 +106,9 @@ impl SessionHooks for Gate {
 
     fn take_stop(&self, loop_id: &LoopId) -> Option<String> {
         self.hooks.take_stop(loop_id)
+    }
+
+    fn take_messages(&self, loop_id: &LoopId) -> Vec<String> {
+        self.hooks.take_messages(loop_id)
     }
 }

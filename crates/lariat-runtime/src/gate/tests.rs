@@ -380,6 +380,17 @@ fn stop_request_of_a_tool_hook_is_returned_once() {
 }
 
 #[test]
+fn messages_of_tool_hooks_are_returned_once() {
+    let says = |words: &str| json!([{"hooks": [{"command": format!(r#"{{"systemMessage": "{words}"}}"#)}]}]);
+    let (gate, _) =
+        gate_with_hooks("{}", json!({"PreToolUse": says("one"), "PermissionRequest": says("two")}));
+    bash(&gate, "git push");
+    assert!(gate.take_messages(&LoopId::from("s.c.1")).is_empty());
+    assert_eq!(gate.take_messages(&LoopId::from("s.c.0")), ["one", "two"]);
+    assert!(gate.take_messages(&LoopId::from("s.c.0")).is_empty());
+}
+
+#[test]
 fn gate_without_hooks_wants_no_session_events() {
     let gate = gate("{}");
     assert!(LifecycleEventKind::ALL.into_iter().all(|kind| !gate.wants(kind)));

@@ -30,6 +30,8 @@ pub(super) struct ToolHooks {
     notes: Mutex<BTreeMap<ToolCallId, Vec<String>>>,
     /// Why hooks of tool calls want loops to end, until the driver asks.
     stops: Mutex<BTreeMap<LoopId, String>>,
+    /// What hooks of tool calls say to the user, until the driver asks.
+    messages: Mutex<BTreeMap<LoopId, Vec<String>>>,
     spent: OnceHandlers,
 }
 
@@ -144,6 +146,11 @@ impl ToolHooks {
         let subject = Subject::new(guard, tool, arguments, query.effects);
         let fits = |rule: &str| guard.rule_matches(rule, tool, arguments, query.effects);
         let outcome = self.run_event(&add(input), &[], Some(&subject), fits).await;
+        if !outcome.messages.is_empty() {
+            let mut messages = take(&self.messages, query.loop_id).unwrap_or_default();
+            messages.extend(outcome.messages.iter().cloned());
+            remember(&self.messages, query.loop_id.clone(), messages);
+        }
         if outcome.stops {
             let reason = outcome.reason().unwrap_or_else(|| "a hook stopped the run".to_owned());
             remember(&self.stops, query.loop_id.clone(), reason);
@@ -190,6 +197,11 @@ impl ToolHooks {
     /// Takes the reason why a hook of a tool call wants the loop to end.
     pub(super) fn take_stop(&self, loop_id: &LoopId) -> Option<String> {
         take(&self.stops, loop_id)
+    }
+
+    /// Takes what hooks of tool calls of the loop say to the user.
+    pub(super) fn take_messages(&self, loop_id: &LoopId) -> Vec<String> {
+        take(&self.messages, loop_id).unwrap_or_default()
     }
 
     /// Drops the data of a session that is over.

@@ -9,7 +9,7 @@ use lariat_core::cancel::CancellationToken;
 use lariat_core::config::ContextConfig;
 use lariat_core::content::Content;
 use lariat_core::context::{CompactionProposal, CompactionQuery, CompactionStrategy};
-use lariat_core::event::{AgentEvent, CompactionEdit, Description, RunOutcome};
+use lariat_core::event::{AgentEvent, CompactionEdit, Description, Event, RunOutcome};
 use lariat_core::hooks::{FilterResult, Flow, HookAnswer, Hooks, InputFilter, LifecycleEventKind};
 use lariat_core::id::{SessionId, ToolCallId};
 use lariat_core::message::AgentMessage;
@@ -354,6 +354,57 @@ async fn continue_false_in_any_hook_ends_the_run_with_its_reason() {
         for replay in replay_session(&Arc::new(config), &journal) {
             assert_eq!(replay.divergence, None, "{event}");
         }
+    }
+}
+
+/// What hooks said to the user.
+fn hook_messages(journal: &[Event]) -> Vec<&str> {
+    journal
+        .iter()
+        .filter_map(|event| match &event.event {
+            AgentEvent::HookMessage { message } => Some(message.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn message_of_any_hook_is_recorded_for_the_user_and_not_for_the_model() {
+    for event in
+        ["SessionStart", "UserPromptSubmit", "PreToolUse", "PermissionRequest", "PostToolUse", "Stop"]
+    {
+        let fixture = Fixture::new([call("c1", "write"), Reply::text("done")]);
+        let (gate, _) = hooked(&on([(event, r#"{"systemMessage": "formatted 2 files"}"#)]));
+        let agent = fixture.agent().permission_policy(gate).approver(ApproveAll);
+        let agent = agent.tool(fixture.tool("write", || Act::text("written"))).build().unwrap();
+        assert_eq!(agent.run("go").await.unwrap().outcome, RunOutcome::Completed, "{event}");
+        let journal = fixture.journal(&agent.session_id()).await;
+        assert_eq!(hook_messages(&journal), ["formatted 2 files"], "{event}");
+        assert_eq!(kind(&journal[0]), "AgentStart", "{event}");
+        let is_message = |record: &&Event| matches!(record.event, AgentEvent::MessageEnd { .. });
+        let messages: Vec<&Event> = journal.iter().filter(is_message).collect();
+        assert!(!format!("{messages:?}").contains("formatted"), "{event}");
+        let mut config = config_of(&journal);
+        let traits = ToolTraits { effects: ToolEffects::WRITES, parallel_safe: true };
+        config.tools.insert("write".to_owned(), traits);
+        for replay in replay_session(&Arc::new(config), &journal) {
+            assert_eq!(replay.divergence, None, "{event}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn message_of_a_hook_that_blocks_is_recorded() {
+    let deny = r#"{"decision": "block", "reason": "no", "systemMessage": "ask the owner"}"#;
+    for (event, requests) in [("UserPromptSubmit", 0), ("PreToolUse", 2)] {
+        let fixture = Fixture::new([call("c1", "write"), Reply::text("done")]);
+        let (gate, _) = hooked(&on([(event, deny)]));
+        let agent = fixture.agent().permission_policy(gate).approver(ApproveAll);
+        let agent = agent.tool(fixture.tool("write", || Act::text("written"))).build().unwrap();
+        agent.run("go").await.unwrap();
+        let journal = fixture.journal(&agent.session_id()).await;
+        assert_eq!(hook_messages(&journal), ["ask the owner"], "{event}");
+        assert_eq!((fixture.model.requests(), fixture.ledger.len()), (requests, 0), "{event}");
     }
 }
 

@@ -158,6 +158,7 @@ fn samples() -> Vec<AgentEvent> {
         },
         AgentEvent::AbortRequested,
         AgentEvent::HookStopped { reason: "enough".into() },
+        AgentEvent::HookMessage { message: "formatted 2 files".into() },
         AgentEvent::StopBlocked { reason: "tests fail".into(), message_id: MessageId::default() },
         AgentEvent::InputRejected { reason: "no".into() },
         AgentEvent::InputWarned { warning: "careful".into() },
@@ -349,6 +350,7 @@ fn has_a_sample(event: &AgentEvent) {
         | AgentEvent::ProgressMessage { .. }
         | AgentEvent::AbortRequested
         | AgentEvent::HookStopped { .. }
+        | AgentEvent::HookMessage { .. }
         | AgentEvent::StopBlocked { .. }
         | AgentEvent::InputRejected { .. }
         | AgentEvent::InputWarned { .. }

@@ -10,6 +10,7 @@ use futures_util::FutureExt;
 use lariat_core::budget::SpentAmounts;
 use lariat_core::content::joined_text;
 use lariat_core::context::{CompactionProposal, CompactionQuery, NotesQuery};
+use lariat_core::event::AgentEvent;
 use lariat_core::hooks::{LifecycleEvent, LifecycleEventKind, SessionSource};
 use lariat_core::message::AgentMessage;
 use lariat_core::permission::PermissionRequest;
@@ -36,6 +37,7 @@ impl Driver {
         let (ports, session_id) = (Arc::clone(&self.ports), self.journal.session_id().clone());
         let job = Box::pin(async move {
             let answer = session_hooks::notify(&ports, &session_id, moment).await;
+            let (halt, messages) = (answer.stop, answer.messages);
             let filtered = match answer.block {
                 Some(reason) => FilterOutcome::Reject { reason },
                 None => {
@@ -43,9 +45,16 @@ impl Driver {
                     FilterOutcome::Pass { context, warnings }
                 }
             };
-            JobResult { halt: answer.stop, input: Some(Input::Filtered(filtered)) }
+            JobResult { halt, messages, input: Some(Input::Filtered(filtered)) }
         });
         self.start_job(Some(JobKey::Op(op)), job);
+    }
+
+    /// Records what hooks say to the user.
+    pub(super) fn record_hook_messages(&mut self, messages: Vec<String>) {
+        for message in messages {
+            self.feed(Input::Note { event: Box::new(AgentEvent::HookMessage { message }) });
+        }
     }
 
     /// Asks the sources for notes to the model. A source that panics contributes nothing.
@@ -73,9 +82,11 @@ impl Driver {
                 let again = LifecycleEvent::SessionStart { source: SessionSource::Compact };
                 let more = session_hooks::notify(&ports, &session_id, again).await;
                 answer.context.extend(more.context);
+                answer.messages.extend(more.messages);
                 answer.stop = answer.stop.or(more.stop);
             }
-            Input::HooksAnswered { op, answer }.into()
+            let messages = std::mem::take(&mut answer.messages);
+            JobResult { halt: None, messages, input: Some(Input::HooksAnswered { op, answer }) }
         });
         self.start_job(Some(JobKey::Op(op)), job);
     }
@@ -107,7 +118,8 @@ impl Driver {
                     compacted
                 }
             };
-            JobResult { halt: answer.stop, input: Some(Input::Compacted { op, compacted }) }
+            let (halt, messages) = (answer.stop, answer.messages);
+            JobResult { halt, messages, input: Some(Input::Compacted { op, compacted }) }
         });
         self.start_job(Some(JobKey::Op(op)), job);
     }
@@ -123,7 +135,8 @@ impl Driver {
         };
         let (ports, session_id) = (Arc::clone(&self.ports), self.journal.session_id().clone());
         let job = Box::pin(async move {
-            JobResult { halt: session_hooks::notify(&ports, &session_id, moment).await.stop, input: None }
+            let answer = session_hooks::notify(&ports, &session_id, moment).await;
+            JobResult { halt: answer.stop, messages: answer.messages, input: None }
         });
         self.start_job(None, job);
     }

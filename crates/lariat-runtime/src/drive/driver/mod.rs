@@ -96,13 +96,15 @@ pub struct Driver {
 pub(crate) struct JobResult {
     /// The reason why a hook wants the run to end.
     pub(crate) halt: Option<String>,
+    /// What hooks say to the user.
+    pub(crate) messages: Vec<String>,
     /// The input for the state machine, if it waits for one.
     pub(crate) input: Option<Input>,
 }
 
 impl From<Input> for JobResult {
     fn from(input: Input) -> Self {
-        Self { halt: None, input: Some(input) }
+        Self { halt: None, messages: Vec::new(), input: Some(input) }
     }
 }
 
@@ -245,10 +247,12 @@ impl Driver {
         for item in self.handle.mailbox.take() {
             self.handle_item(item);
         }
+        let messages = std::mem::take(&mut self.session_start.messages);
         if let Some(reason) = self.session_start.stop.take() {
             self.feed(Input::Halt { reason });
         }
         self.feed(Input::Begin);
+        self.record_hook_messages(messages);
         loop {
             if let Some(ending) = self.perform() {
                 if let Some(reservations) = self.reservations.take() {
@@ -269,7 +273,8 @@ impl Driver {
             match poll_fn(|context| self.poll_event(context)).await {
                 DriverEvent::Input(input) => self.feed(input),
                 // Both together: the input that ends the run comes before the one that would continue it.
-                DriverEvent::JobDone(JobResult { halt, input }) => {
+                DriverEvent::JobDone(JobResult { halt, messages, input }) => {
+                    self.record_hook_messages(messages);
                     let halt = halt.map(|reason| Input::Halt { reason });
                     halt.into_iter().chain(input).for_each(|input| self.feed(input));
                 }

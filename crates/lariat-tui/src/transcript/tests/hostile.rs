@@ -88,6 +88,7 @@ fn more_events() -> Vec<AgentEvent> {
         AgentEvent::ModelFallback { from: words(), to: words(), error: words() },
         AgentEvent::JournalUnavailable { error: words(), unsaved: 2 },
         AgentEvent::HookStopped { reason: words() },
+        AgentEvent::HookMessage { message: words() },
         AgentEvent::InputRejected { reason: words() },
         AgentEvent::InputWarned { warning: words() },
         AgentEvent::EventLost { note: words() },
