@@ -33,9 +33,14 @@ use run::RunArgs;
 use session_state::{BudgetArgs, CheckpointArgs, CompactArgs, GoalsArgs, PinArgs, PlanArgs, RestoreArgs};
 use sessions::{ReplayArgs, SessionsArgs};
 
+const USAGE: &str = "lariat [MESSAGE]      opens the terminal UI\n       lariat <COMMAND>";
+
 /// A crash-safe coding agent for the terminal.
+///
+/// Without a command, `lariat` opens the terminal UI in the current directory, and sends the message if there is one:
+/// `lariat "fix the tests"`. In a pipe, it runs `lariat run` instead.
 #[derive(Debug, Parser)]
-#[command(name = "lariat", version, max_term_width = 100)]
+#[command(name = "lariat", version, max_term_width = 100, override_usage = USAGE)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -33,6 +33,7 @@ mod trust_prompt;
 mod ui;
 mod ui_machine;
 mod ui_pages;
+mod ui_sessions;
 mod undo;
 mod undo_list;
 

@@ -30,6 +30,7 @@ use uuid::Uuid;
 use super::background::{Connection, from_protocol};
 use super::ui_machine::{ProjectSymbols, ThisMachine};
 use super::ui_pages::LocalPages;
+use super::ui_sessions::OpeningSessions;
 use super::{CommandResult, print, run, trust_prompt};
 use crate::args::background::AttachArgs;
 use crate::args::prompt;
@@ -91,21 +92,34 @@ pub(crate) async fn open(env: &ProcessEnv, args: RunArgs) -> CommandResult {
     task.check()?;
     let options = run::load_options(env, &task)?;
     let place = trust_prompt::resolve_trust(env, &options, true)?;
+    if task.which == SessionSelector::New {
+        // The first frame does not wait for the store.
+        let sessions = OpeningSessions::start(open_host(env.clone(), place.clone(), options.clone()));
+        let create = new_session(&place, &task, &task.which)?;
+        let start = Start::New { create, prompt: task.prompt };
+        return follow(env, &options, &place, Arc::new(sessions), start, false).await;
+    }
     let service = env.service(&place).await?;
     let which = run::selector(&service, &place, &task).await?;
-    let resumed = match &which {
-        SessionSelector::Resume(id) => Some(service.find(id).await?.session_id),
-        SessionSelector::Continue => Some(service.newest(place.path()).await?.session_id),
-        _ => None,
+    let start = match &which {
+        SessionSelector::Fork(from) => {
+            let mut create = new_session(&place, &task, &which)?;
+            create.fork = Some((service.find(from).await?.session_id, None));
+            Start::New { create, prompt: task.prompt }
+        }
+        which => {
+            let id = match which {
+                SessionSelector::Resume(id) => service.find(id).await?.session_id,
+                _ => service.newest(place.path()).await?.session_id,
+            };
+            let start = Start::Open { session_id: id.clone(), prompt: task.prompt };
+            if let Some(remote) = running_in_background(env, &id).await? {
+                return follow(env, &options, &place, Arc::new(remote), start, true).await;
+            }
+            start
+        }
     };
-    if let Some(id) = &resumed
-        && let Some(remote) = running_in_background(env, id).await?
-    {
-        let start = Start::Open { session_id: id.clone(), prompt: task.prompt };
-        return follow(env, &options, &place, Arc::new(remote), start, true).await;
-    }
-    let sessions = host(env, service.clone(), options.clone());
-    let start = start(&service, &place, &task, which, resumed).await?;
+    let sessions = host(env, service, options.clone());
     follow(env, &options, &place, Arc::new(sessions), start, false).await
 }
 
@@ -139,23 +153,24 @@ fn host(env: &ProcessEnv, service: LocalService, options: LoadOptions) -> impl S
     ProjectAgents::new(service, env.settings()).with_options(options).into_host(principal, hosting)
 }
 
-async fn start(
-    service: &LocalService,
+/// Opens the store and hosts its sessions in this process.
+async fn open_host(
+    env: ProcessEnv,
+    place: LoadedProject,
+    options: LoadOptions,
+) -> Result<Arc<dyn Sessions>, Problem> {
+    let service = env.service(&place).await?;
+    Ok(Arc::new(host(&env, service, options)))
+}
+
+/// A request for a new session, with the id that the flags name.
+fn new_session(
     place: &LoadedProject,
     task: &Task,
-    which: SessionSelector,
-    resumed: Option<SessionId>,
-) -> Result<Start, Problem> {
-    let prompt = task.prompt.clone();
-    if let Some(id) = resumed {
-        return Ok(Start::Open { session_id: id, prompt });
-    }
-    let id = run::new_id(task, &which)?.unwrap_or_else(|| SessionId::from(Uuid::new_v4().to_string()));
-    let mut create = CreateSession::new(id, place.path().display().to_string());
-    if let SessionSelector::Fork(from) = &which {
-        create.fork = Some((service.find(from).await?.session_id, None));
-    }
-    Ok(Start::New { create, prompt })
+    which: &SessionSelector,
+) -> Result<CreateSession, Problem> {
+    let id = run::new_id(task, which)?.unwrap_or_else(|| SessionId::from(Uuid::new_v4().to_string()));
+    Ok(CreateSession::new(id, place.path().display().to_string()))
 }
 
 /// Shows the session until the person leaves.

@@ -131,3 +131,14 @@ async fn real_terminal_keeps_every_line_over_resizes() {
         assert_eq!(all.matches(&line).count(), 1, "{line}\n{all}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn store_that_cannot_be_opened_ends_the_program_with_the_reason() {
+    let fixture = Fixture::new(Script::answer(|_| Turn::new().text("Done.").into())).await;
+    std::fs::create_dir_all(fixture.path("state/lariat/sessions.db")).unwrap();
+    let mut pty = Pty::start(&fixture, &["go"], 100, 30);
+    assert_eq!(pty.end(), Some(3), "{}", pty.screen());
+    pty.shows("error: could not use the directory");
+    pty.shows("store.path");
+    pty.is_restored();
+}

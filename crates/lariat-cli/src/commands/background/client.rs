@@ -130,3 +130,15 @@ pub(crate) fn from_protocol(problem: lariat_api::Problem) -> Problem {
     (shown.place, shown.hint) = (problem.place, problem.hint);
     shown
 }
+
+/// A problem for a front end; [`from_protocol`] gives its exit code again.
+pub(crate) fn to_protocol(problem: Problem) -> lariat_api::Problem {
+    let code = match problem.exit {
+        Exit::Usage => ProblemCode::Invalid,
+        Exit::Setup => ProblemCode::Forbidden,
+        _ => ProblemCode::Unavailable,
+    };
+    let mut shown = lariat_api::Problem::new(code, problem.cause);
+    (shown.place, shown.hint) = (problem.place, problem.hint);
+    shown
+}
