@@ -56,7 +56,7 @@ pub(crate) enum Command {
     Stop(StopArgs),
     /// Show or stop the background host.
     Host(HostArgs),
-    /// Serve an editor over the Agent Client Protocol (ACP). Editors start this command themselves.
+    /// Serve an editor over the Agent Client Protocol (ACP).
     Acp,
     /// Show, approve and reject the changes that plan mode queued.
     Plan(PlanArgs),

@@ -88,21 +88,21 @@ async fn acp_gigantic_line_is_refused_and_skipped() {
 #[tokio::test(flavor = "multi_thread")]
 async fn acp_end_of_the_input_stops_the_run_and_the_program() {
     let script = Script::answer(|request| {
-        if request.body.to_string().contains("sleep") {
+        if request.body.to_string().contains("RUN-A-COMMAND") {
             let command = json!({ "command": "touch began; sleep 60" });
             return Turn::new().call("call_1", "bash", &command).into();
         }
         silence()
     });
     let fixture = Fixture::new(script).await;
-    for text in ["sleep", "wait for the model"] {
+    for text in ["RUN-A-COMMAND", "wait for the model"] {
         let mut editor = Editor::raw(&fixture);
         initialize(&mut editor);
         let session = editor.new_session(&fixture);
         let before = fixture.requests().len();
         editor.prompt(&session, text);
         wait_for("the model", || fixture.requests().len() > before);
-        if text == "sleep" {
+        if text == "RUN-A-COMMAND" {
             wait_for("the command", || fixture.workspace().join("began").exists());
         }
         let begun = Instant::now();

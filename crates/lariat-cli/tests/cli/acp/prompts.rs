@@ -82,7 +82,11 @@ async fn acp_rejected_tool_call_writes_nothing_and_the_model_gets_the_denial() {
 async fn acp_cancel_in_the_middle_of_a_reply_ends_the_prompt_as_cancelled() {
     let script = Script::answer(|request| {
         let text = request.body.to_string();
-        if text.contains("second") { Turn::new().text("fine").into() } else { partial_reply("Half of it") }
+        if text.contains("PROMPT-TWO") {
+            Turn::new().text("fine").into()
+        } else {
+            partial_reply("Half of it")
+        }
     });
     let fixture = Fixture::new(script).await;
     let mut editor = Editor::start(&fixture);
@@ -94,7 +98,7 @@ async fn acp_cancel_in_the_middle_of_a_reply_ends_the_prompt_as_cancelled() {
     editor.notify("session/cancel", json!({ "sessionId": session }));
     assert_eq!(editor.stop_reason(prompt), "cancelled");
     // The session can continue.
-    let prompt = editor.prompt(&session, "second");
+    let prompt = editor.prompt(&session, "PROMPT-TWO");
     assert_eq!(editor.stop_reason(prompt), "end_turn");
     // A cancellation right behind the prompt is not lost.
     let prompt = editor.prompt(&session, "third");

@@ -99,7 +99,7 @@ async fn acp_sessions_are_those_of_the_terminal() {
 async fn acp_two_sessions_run_at_the_same_time() {
     let script = Script::answer(|request| {
         let body = request.body.to_string();
-        let name = if body.contains("left") { "left" } else { "right" };
+        let name = if body.contains("LEFT-SIDE") { "left" } else { "right" };
         let other = if name == "left" { "right" } else { "left" };
         match last_result(&request.body) {
             // Each command waits for the other one.
@@ -113,7 +113,7 @@ async fn acp_two_sessions_run_at_the_same_time() {
     let fixture = Fixture::new(script).await;
     let mut editor = Editor::start(&fixture);
     let sessions = [editor.new_session(&fixture), editor.new_session(&fixture)];
-    let prompts = [editor.prompt(&sessions[0], "left"), editor.prompt(&sessions[1], "right")];
+    let prompts = [editor.prompt(&sessions[0], "LEFT-SIDE"), editor.prompt(&sessions[1], "RIGHT-SIDE")];
     for prompt in prompts {
         assert_eq!(editor.stop_reason(prompt), "end_turn");
     }
