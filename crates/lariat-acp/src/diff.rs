@@ -116,7 +116,7 @@ mod tests {
     use crate::wire::{Location, ToolContent};
 
     fn parsed(diff: &str) -> Vec<(ToolContent, Location)> {
-        changes(diff, Path::new("/work"))
+        changes(diff, Path::new("/project"))
     }
 
     fn change(path: &str, line: u32, old: Option<&str>, new: &str) -> (ToolContent, Location) {
@@ -133,9 +133,9 @@ mod tests {
         let diff = "M a\n--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n x\n-y\n+z\n@@ -9 +9,2 @@\n-n\n\\ No newline at end of file\n+n\n+m\n\
                     --- a/s/b\n+++ b/s/b\n@@ -0,0 +1 @@\n+new\n";
         let expected = [
-            change("/work/a", 1, Some("x\ny\n"), "x\nz\n"),
-            change("/work/a", 9, Some("n"), "n\nm\n"),
-            change("/work/s/b", 1, None, "new\n"),
+            change("/project/a", 1, Some("x\ny\n"), "x\nz\n"),
+            change("/project/a", 9, Some("n"), "n\nm\n"),
+            change("/project/s/b", 1, None, "new\n"),
         ];
         assert_eq!(parsed(diff), expected);
     }
@@ -143,19 +143,19 @@ mod tests {
     #[test]
     fn lines_that_look_like_headers_belong_to_their_hunk() {
         let diff = "--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n--- b/x\n+++ c\n-@@ -1 +1 @@\n+d\n";
-        assert_eq!(parsed(diff), [change("/work/a", 1, Some("-- b/x\n@@ -1 +1 @@\n"), "++ c\nd\n")]);
+        assert_eq!(parsed(diff), [change("/project/a", 1, Some("-- b/x\n@@ -1 +1 @@\n"), "++ c\nd\n")]);
     }
 
     #[test]
     fn a_cut_or_broken_diff_gives_what_can_be_read() {
         let cut = "--- a/a\n+++ b/a\n@@ -1,9 +1,9 @@\n x\n-y\n\n[… diff cut here]\n";
-        assert_eq!(parsed(cut), [change("/work/a", 1, Some("x\ny\n"), "x\n")]);
+        assert_eq!(parsed(cut), [change("/project/a", 1, Some("x\ny\n"), "x\n")]);
         for broken in ["", "@@ -1 +1 @@\n+x\n", "+++ b/a\n@@ -x +1 @@\n+x\n", "\u{e9}\n"] {
             assert_eq!(parsed(broken), [], "{broken}");
         }
         assert_eq!(
             parsed("--- a/a\n+++ b/a\n@@ -1,2 +0,0 @@\n-a\n-b\n"),
-            [change("/work/a", 1, Some("a\nb\n"), "")]
+            [change("/project/a", 1, Some("a\nb\n"), "")]
         );
     }
 }

@@ -98,19 +98,19 @@ mod tests {
 
     fn prompt(blocks: Value) -> Result<Vec<Content>, ProblemCode> {
         let blocks = serde_json::from_value(blocks).unwrap();
-        read(blocks, Path::new("/work")).map(|content| content.0).map_err(|problem| problem.code)
+        read(blocks, Path::new("/project")).map(|content| content.0).map_err(|problem| problem.code)
     }
 
     #[test]
     fn text_and_mentions_are_one_text_and_embedded_files_follow() {
         let read = prompt(json!([
             { "type": "text", "text": "compare " },
-            { "type": "resource_link", "uri": "file:///work/src/a%20b.rs", "name": "a b.rs" },
+            { "type": "resource_link", "uri": "file:///project/src/a%20b.rs", "name": "a b.rs" },
             { "type": "text", "text": " with " },
             { "type": "resource_link", "uri": "file:///etc/x#L1:2", "name": "x", "mimeType": "text/plain" },
             { "type": "resource_link", "uri": "https://a.b/c", "name": "page" },
             { "type": "image", "data": "aGk=", "mimeType": "image/png", "uri": null },
-            { "type": "resource", "resource": { "uri": "file:///work/n.txt", "text": "one", "mimeType": null } },
+            { "type": "resource", "resource": { "uri": "file:///project/n.txt", "text": "one", "mimeType": null } },
             { "type": "resource", "resource": { "uri": "x:/y", "blob": "aGk=", "mimeType": "image/gif" } },
         ]));
         let image = |kind: &str| Content::Image { data: "aGk=".to_owned(), mime_type: kind.to_owned() };

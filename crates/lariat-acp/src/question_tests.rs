@@ -43,13 +43,13 @@ fn selected(option: &str) -> Value {
 
 #[test]
 fn an_approval_shows_what_runs_what_changes_and_what_it_grants() {
-    let form = form(&approval(), Some(&call()), &[], Path::new("/work")).unwrap();
+    let form = form(&approval(), Some(&call()), &[], Path::new("/project")).unwrap();
     let shown = serde_json::to_value(&form.tool_call).unwrap();
     assert_eq!((&shown["toolCallId"], &shown["title"]), (&json!("c1"), &json!("write_file a")));
     assert_eq!(shown["rawInput"], call().arguments);
     assert_eq!(
         shown["content"][0],
-        json!({"type": "diff", "path": "/work/a", "oldText": "x\n", "newText": "y\n"})
+        json!({"type": "diff", "path": "/project/a", "oldText": "x\n", "newText": "y\n"})
     );
     let text = shown["content"].to_string();
     for fact in ["mode default", "use the network", "Edit(a)"] {
@@ -67,7 +67,7 @@ fn an_approval_shows_what_runs_what_changes_and_what_it_grants() {
 
 #[test]
 fn only_an_offered_option_approves() {
-    let form = form(&approval(), None, &[], Path::new("/work")).unwrap();
+    let form = form(&approval(), None, &[], Path::new("/project")).unwrap();
     let decided = |decision| Reply::Answer(Answer::Approval { decision });
     assert_eq!(form.reply(&selected("allow_once")), decided(PermissionDecision::Allow));
     assert_eq!(form.reply(&selected("allow_always")), decided(PermissionDecision::AllowAlways));
@@ -86,7 +86,7 @@ fn a_question_offers_its_choices_or_a_text_field() {
     let decline = || AskChoice::new("decline to answer", Answer::Decline { reason: None });
     let choosing = ask(question(), vec![AskChoice::new("red", value("red")), decline()]);
     assert!(!wants_text(&choosing));
-    let form = form(&choosing, None, &[], Path::new("/work")).unwrap();
+    let form = form(&choosing, None, &[], Path::new("/project")).unwrap();
     assert_eq!(form.reply(&selected("choice_0")), Reply::Answer(value("red")));
     assert_eq!(form.reply(&selected("decline")), Reply::Answer(Answer::Decline { reason: None }));
 
@@ -111,7 +111,7 @@ fn a_plan_lists_its_changes() {
         vec![AskChoice::new("carry out all changes", approve.clone()), AskChoice::new("reject all", reject)],
     );
     let described = [("c1".into(), "write a".to_owned()), ("c2".into(), "write b".to_owned())];
-    let form = form(&plan, None, &described, Path::new("/work")).unwrap();
+    let form = form(&plan, None, &described, Path::new("/project")).unwrap();
     assert_eq!(form.tool_call.title.as_deref(), Some("Make the planned changes (2)"));
     assert_eq!(form.tool_call.content.as_ref().unwrap().len(), 2);
     assert_eq!(form.reply(&selected("approve_plan")), Reply::Answer(approve));

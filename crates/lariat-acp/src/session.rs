@@ -97,6 +97,8 @@ struct State {
     questions: HashMap<AskId, u64>,
     /// The tool calls that questions are about.
     calls: HashMap<AskId, Arc<Call>>,
+    /// Why the session is not followed any more; prompts would have no end.
+    lost: Option<Problem>,
     /// How the prompts end if the user decides against the plan that the editor shows.
     plan: Option<Result<StopReason, RpcError>>,
 }
@@ -134,6 +136,7 @@ impl OpenSession {
                 prompts: Vec::new(),
                 questions: HashMap::new(),
                 calls: HashMap::new(),
+                lost: None,
                 plan: None,
             }),
             ended: Notify::new(),
@@ -208,10 +211,13 @@ impl OpenSession {
     /// Registers a prompt before anything waits, so that a cancellation that follows it finds it.
     ///
     /// # Errors
-    /// If too many prompts wait.
+    /// If too many prompts wait, or their end cannot be observed.
     pub(crate) fn register_prompt(&self, request_id: Value) -> Result<CommandId, Problem> {
         let command_id = fresh_id();
         let mut state = self.state();
+        if let Some(problem) = &state.lost {
+            return Err(problem.clone());
+        }
         if state.prompts.len() >= MAX_PROMPTS {
             let message = format!("{MAX_PROMPTS} prompts of this session wait for their end");
             return Err(Problem::new(ProblemCode::Unavailable, message));
@@ -398,6 +404,11 @@ impl OpenSession {
         if let Some(follower) = self.follower.lock().unwrap_or_else(PoisonError::into_inner).take() {
             follower.abort();
         }
+    }
+
+    /// Refuses prompts from now on.
+    fn lose(&self, problem: Problem) {
+        self.state().lost = Some(problem.with_hint("open the session again"));
     }
 
     /// Ends all prompts with a problem: their end cannot be observed any more.

@@ -7,7 +7,7 @@ use super::{described, finished, requested};
 use crate::wire::{ToolContent, ToolKind, ToolStatus};
 
 fn title(tool: &str, arguments: Value) -> (Option<ToolKind>, String) {
-    let call = described("c", tool, &arguments, Path::new("/work"));
+    let call = described("c", tool, &arguments, Path::new("/project"));
     (call.kind, call.title.unwrap())
 }
 
@@ -45,10 +45,10 @@ fn a_request_has_its_place_and_its_arguments() {
     let arguments = json!({"path": "src/a.rs", "offset": 7});
     let call =
         Call { id: "c1".into(), name: "read_file".to_owned(), arguments: arguments.clone(), signature: None };
-    let shown = serde_json::to_value(requested(&call, Path::new("/work"))).unwrap();
+    let shown = serde_json::to_value(requested(&call, Path::new("/project"))).unwrap();
     let expected = json!({
         "toolCallId": "c1", "title": "Read src/a.rs", "name": "read_file", "kind": "read", "status": "pending",
-        "locations": [{"path": "/work/src/a.rs", "line": 7}], "rawInput": arguments,
+        "locations": [{"path": "/project/src/a.rs", "line": 7}], "rawInput": arguments,
     });
     assert_eq!(shown, expected);
 }
@@ -57,7 +57,7 @@ fn a_request_has_its_place_and_its_arguments() {
 fn changes_of_files_are_diffs_and_other_results_are_text() {
     let diff = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n";
     let text = [Content::text("Edited `a`.")];
-    let directory = Path::new("/work");
+    let directory = Path::new("/project");
     let edited = finished("c", &text, &json!({"path": "a", "diff": diff}), false, directory);
     assert!(matches!(edited.content.unwrap()[..], [ToolContent::Diff { .. }]));
     assert_eq!((edited.status, edited.raw_output), (Some(ToolStatus::Completed), None));
@@ -72,7 +72,7 @@ fn changes_of_files_are_diffs_and_other_results_are_text() {
 #[test]
 fn output_cannot_leave_its_code_block() {
     let text = [Content::text("a\n  ````\n# heading\n")];
-    let shown = finished("c", &text, &Value::Null, false, Path::new("/work"));
+    let shown = finished("c", &text, &Value::Null, false, Path::new("/project"));
     let shown = serde_json::to_value(shown.content).unwrap();
     assert_eq!(shown[0]["content"]["text"], "`````\na\n  ````\n# heading\n`````");
 }

@@ -54,8 +54,13 @@ pub(super) async fn run(
             let _ = synced.send(Err(problem));
             return;
         }
+        let is_final =
+            matches!(problem.code, ProblemCode::NotFound | ProblemCode::Damaged | ProblemCode::CursorGone);
+        if is_final {
+            follower.session.lose(problem.clone());
+        }
         follower.session.fail_prompts(&problem).await;
-        if matches!(problem.code, ProblemCode::NotFound | ProblemCode::Damaged | ProblemCode::CursorGone) {
+        if is_final {
             return;
         }
         follower.transcript.miss_live_items();
@@ -154,7 +159,7 @@ impl Follower {
         }
         let Ok(view) = self.session.view().await else { return };
         if !matches!(view.status, SessionStatus::Running | SessionStatus::RequiresAction) {
-            let updates = self.transcript.end_open_calls("interrupted; the next message continues the run");
+            let updates = self.transcript.end_open_calls("interrupted, or running in another process");
             self.send(updates).await;
         }
         self.report_usage().await;
