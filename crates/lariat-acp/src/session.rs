@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use lariat_api::{
     Action, AskId, ClientName, CommandId, Cursor, Delivery, Edit, Problem, ProblemCode, PromptContent,
-    Receipt, SessionCommand, SessionView, Sessions,
+    Receipt, SessionCommand, SessionStatus, SessionView, Sessions,
 };
 use lariat_core::content::ToolCall as Call;
 use lariat_core::id::{MessageId, SessionId};
@@ -61,13 +61,13 @@ pub(crate) enum HostProcess {
     Other,
 }
 
-/// What happens to prompts whose message waits in the queue when a run ends.
+/// What a session does with the messages in its queue when a run has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum QueuedPrompts {
-    /// They are part of the next run.
-    Wait,
-    /// They end, and their messages leave the queue.
-    End,
+enum QueueState {
+    /// It starts the next run on them.
+    Delivered,
+    /// They wait until a client resumes the queue.
+    Paused,
 }
 
 /// Where the editor begins to read.
@@ -113,6 +113,8 @@ struct ActivePrompt {
     /// Its message, once it is recorded.
     message: Option<MessageId>,
     is_cancelled: bool,
+    /// Whether the queue was resumed for it. A second time would not help.
+    is_resumed: bool,
 }
 
 impl OpenSession {
@@ -228,6 +230,7 @@ impl OpenSession {
             is_accepted: false,
             message: None,
             is_cancelled: false,
+            is_resumed: false,
         });
         Ok(command_id)
     }
@@ -313,31 +316,54 @@ impl OpenSession {
         }
     }
 
-    /// Responds to the prompts of a run that ended. `is_queued` says whether a message waits.
+    /// Responds to the prompts of a run that ended. `is_queued` says whether a message waits for the next run.
     async fn end_prompts(
         &self,
         result: Result<StopReason, RpcError>,
         is_queued: impl Fn(MessageId) -> bool,
-        queued: QueuedPrompts,
+        queue: QueueState,
     ) {
-        let ended: Vec<ActivePrompt> = {
+        let (mut ended, mut resumes) = (Vec::new(), false);
+        {
             let mut state = self.state();
             state.plan = None;
-            let waits = queued == QueuedPrompts::Wait;
-            let is_waiting = |prompt: &ActivePrompt| waits && prompt.message.is_some_and(&is_queued);
-            let (ended, rest) = std::mem::take(&mut state.prompts)
-                .into_iter()
-                .partition(|prompt: &ActivePrompt| prompt.is_accepted && !is_waiting(prompt));
-            state.prompts = rest;
-            ended
-        };
+            for mut prompt in std::mem::take(&mut state.prompts) {
+                let waits = !prompt.is_cancelled && prompt.message.is_some_and(&is_queued);
+                if prompt.is_accepted && waits && queue == QueueState::Paused && !prompt.is_resumed {
+                    (prompt.is_resumed, resumes) = (true, true);
+                    state.prompts.push(prompt);
+                } else if !prompt.is_accepted || (waits && queue == QueueState::Delivered) {
+                    state.prompts.push(prompt);
+                } else {
+                    ended.push(prompt);
+                }
+            }
+        }
         for prompt in ended {
             let unsent = prompt.message.filter(|message| is_queued(*message));
             self.respond(prompt, result.clone()).await;
             if let Some(message_id) = unsent {
-                // The user cancelled it before the model saw it; it must not come back later.
+                // The prompt is over before the model saw it; it must not come back later.
                 let _ = self.send(Action::EditQueue { edit: Edit::Remove { message_id } }).await;
             }
+        }
+        if resumes {
+            self.resume_queue().await;
+        }
+    }
+
+    /// Starts a run on the messages that wait.
+    async fn resume_queue(&self) {
+        if let Err(problem) = self.send(Action::EditQueue { edit: Edit::Resume }).await {
+            self.fail_prompts(&problem).await;
+        }
+    }
+
+    /// Delivers a prompt that arrived after the end of an interrupted run, which paused the queue.
+    async fn deliver_if_idle(&self) {
+        let view = self.view().await;
+        if view.is_ok_and(|view| matches!(view.status, SessionStatus::Idle | SessionStatus::Closed)) {
+            self.resume_queue().await;
         }
     }
 
@@ -353,7 +379,7 @@ impl OpenSession {
         if has_plan {
             // No run is active: the prompts wait for the decision about the plan.
             self.withdraw_all().await;
-            self.end_prompts(Ok(StopReason::Cancelled), |_| false, QueuedPrompts::End).await;
+            self.end_prompts(Ok(StopReason::Cancelled), |_| false, QueueState::Delivered).await;
             return;
         }
         // A run that is not there yet, or that has ended, cannot be interrupted and need not be.
@@ -364,16 +390,7 @@ impl OpenSession {
     pub(crate) async fn close(&self) {
         if !self.state().prompts.is_empty() {
             self.cancel().await;
-            let ended = async {
-                loop {
-                    let notified = self.ended.notified();
-                    if self.state().prompts.is_empty() {
-                        return;
-                    }
-                    notified.await;
-                }
-            };
-            let _ = tokio::time::timeout(CLOSE_WAIT, ended).await;
+            let _ = tokio::time::timeout(CLOSE_WAIT, self.wait_for_prompts()).await;
         }
         if self.opening.host.process == HostProcess::This {
             let _ = self.send(Action::Close).await;
@@ -381,11 +398,23 @@ impl OpenSession {
         self.end().await;
     }
 
-    /// Stops a run of this process, because the editor is gone. A run of another process continues.
+    /// Waits until no prompt is active.
+    async fn wait_for_prompts(&self) {
+        loop {
+            let notified = self.ended.notified();
+            if self.state().prompts.is_empty() {
+                return;
+            }
+            notified.await;
+        }
+    }
+
+    /// Stops a run of this process and waits for its end, because the editor is gone. A run of another process continues.
     pub(crate) async fn leave(&self) {
         let is_active = !self.state().prompts.is_empty();
         if is_active && self.opening.host.process == HostProcess::This {
-            let _ = self.send(Action::Interrupt).await;
+            self.cancel().await;
+            self.wait_for_prompts().await;
         }
         self.detach();
     }

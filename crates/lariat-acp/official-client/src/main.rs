@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use agent_client_protocol::v1::{ConnectionTo, schema as acp};
 use agent_client_protocol::{Agent, Client, Error, Lines};
+use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::sync::oneshot;
@@ -35,7 +36,7 @@ impl Test {
     /// Checks that the official crate understood all of a message.
     fn check(&self, what: &str, understood: &Value) {
         let mut raw = self.raw.lock().expect("no thread panics");
-        match raw.iter().position(|sent| covers(understood, sent)) {
+        match raw.iter().position(|sent| covers(understood, sent) && covers(sent, understood)) {
             Some(at) => drop(raw.remove(at)),
             None => {
                 let params = json!({ "what": what, "understood": understood, "sent": *raw });
@@ -92,22 +93,29 @@ fn to_value(value: impl serde::Serialize) -> Value {
 macro_rules! call {
     ($connection:expr, $test:expr, $params:expr, $request:ty) => {
         match serde_json::from_value::<$request>($params) {
-            Err(error) => Err(Error::invalid_params().data(Value::from(error.to_string()))),
-            Ok(request) => $connection.send_request(request).block_task().await.map(|response| {
-                let response = to_value(response);
-                $test.check(stringify!($request), &response);
-                response
-            }),
+            Err(error) => {
+                let error = Error::invalid_params().data(Value::from(error.to_string()));
+                Box::pin(std::future::ready(Err(error)))
+            }
+            Ok(request) => {
+                let sent = $connection.send_request(request);
+                Box::pin(async move {
+                    let response = to_value(sent.block_task().await?);
+                    $test.check(stringify!($request), &response);
+                    Ok(response)
+                })
+            }
         }
     };
 }
 
-async fn request(
+/// Sends a request at once, so that requests and notifications keep their order. Returns its response.
+fn request(
     connection: &ConnectionTo<Agent>,
-    test: &Test,
+    test: Arc<Test>,
     method: &str,
     params: Value,
-) -> Result<Value, Error> {
+) -> BoxFuture<'static, Result<Value, Error>> {
     match method {
         "initialize" => call!(connection, test, params, acp::InitializeRequest),
         "authenticate" => call!(connection, test, params, acp::AuthenticateRequest),
@@ -119,7 +127,7 @@ async fn request(
         "session/prompt" => call!(connection, test, params, acp::PromptRequest),
         "session/set_mode" => call!(connection, test, params, acp::SetSessionModeRequest),
         "session/set_config_option" => call!(connection, test, params, acp::SetSessionConfigOptionRequest),
-        _ => Err(Error::method_not_found()),
+        _ => Box::pin(std::future::ready(Err(Error::method_not_found()))),
     }
 }
 
@@ -135,9 +143,10 @@ async fn serve_test(connection: ConnectionTo<Agent>, test: Arc<Test>) -> Result<
                 connection.send_notification(cancel)?;
             }
             (Some(method), id) => {
-                let (connection, test) = (connection.clone(), Arc::clone(&test));
+                let response = request(&connection, Arc::clone(&test), &method, params);
+                let test = Arc::clone(&test);
                 tokio::spawn(async move {
-                    let response = match request(&connection, &test, &method, params).await {
+                    let response = match response.await {
                         Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
                         Err(error) => json!({ "jsonrpc": "2.0", "id": id, "error": error }),
                     };

@@ -13,7 +13,7 @@ use lariat_core::event::{AgentEvent, EventRecord, RunOutcome};
 use lariat_core::time::Timestamp;
 use tokio::sync::oneshot;
 
-use super::{OpenSession, QueuedPrompts, Start};
+use super::{OpenSession, QueueState, Start};
 use crate::replay::Replay;
 use crate::stop;
 use crate::transcript::Transcript;
@@ -178,6 +178,9 @@ impl Follower {
         let updates = self.transcript.durable(record);
         if let Some(message) = self.transcript.own_message() {
             self.session.bind(message);
+            if self.transcript.is_queued(message) {
+                self.session.deliver_if_idle().await;
+            }
         }
         self.send(updates).await;
         self.send(self.session.option_updates(&record.event)).await;
@@ -197,7 +200,7 @@ impl Follower {
                 self.session.withdraw(&AskId::new("plan")).await;
                 let result = self.session.state().plan.take();
                 if let (Some(result), true) = (result, approved.is_empty()) {
-                    self.session.end_prompts(result, |_| false, QueuedPrompts::End).await;
+                    self.session.end_prompts(result, |_| false, QueueState::Delivered).await;
                 }
             }
             AgentEvent::AgentEnd { outcome, .. } => self.end_run(outcome, record.timestamp).await,
@@ -229,9 +232,8 @@ impl Follower {
         {
             return;
         }
-        // After any other outcome, the session delivers nothing by itself.
-        let queued = if outcome.is_completed() { QueuedPrompts::Wait } else { QueuedPrompts::End };
-        self.session.end_prompts(result, |message| self.transcript.is_queued(message), queued).await;
+        let queue = if outcome.is_completed() { QueueState::Delivered } else { QueueState::Paused };
+        self.session.end_prompts(result, |message| self.transcript.is_queued(message), queue).await;
     }
 
     async fn report_title(&self, at: Timestamp) {

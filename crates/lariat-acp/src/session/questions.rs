@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lariat_api::{Action, Answer, Ask, AskId, AskKind, ProblemCode, SessionStatus, SessionView};
 use serde_json::json;
 
-use super::{OpenSession, QueuedPrompts};
+use super::{OpenSession, QueueState};
 use crate::connection::SentRequest;
 use crate::question::{self, PermissionForm, Reply};
 use crate::stop::StopReason;
@@ -107,7 +107,7 @@ impl OpenSession {
                 self.say(format!("\n\n[the answer could not be sent: {problem}]\n\n")).await;
                 let plan = self.state().plan.take();
                 if ask.subject.kind() == AskKind::Plan && plan.is_some() {
-                    self.end_prompts(Err(problem.into()), |_| false, QueuedPrompts::End).await;
+                    self.end_prompts(Err(problem.into()), |_| false, QueueState::Delivered).await;
                 }
             }
         }

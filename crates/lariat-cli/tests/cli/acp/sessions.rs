@@ -1,6 +1,6 @@
 //! Sessions: the same ones as in the terminal, several at once, after a kill, and with servers of the editor.
 
-use lariat_core::event::AgentEvent;
+use lariat_core::event::{AgentEvent, Event};
 use lariat_proofs::server::{Script, Turn};
 use serde_json::{Value, json};
 
@@ -162,6 +162,42 @@ async fn acp_killed_session_is_loaded_and_no_command_runs_twice() {
     let journal = fixture.journal().await;
     let started = journal.iter().filter(|event| matches!(event.event, AgentEvent::ToolExecutionStart { .. }));
     assert_eq!(started.count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn acp_session_killed_while_its_run_stops_takes_the_next_prompt() {
+    let script = Script::answer(|request| match last_result(&request.body) {
+        // The command does not end when it is asked to, so the run needs time to stop.
+        None => {
+            let command = json!({ "command": "trap '' TERM INT; touch began; while true; do sleep 1; done" });
+            Turn::new().call("call_1", "bash", &command).into()
+        }
+        Some(_) => Turn::new().text("here again").into(),
+    });
+    let fixture = Fixture::new(script).await;
+    let mut editor = Editor::start(&fixture);
+    let session = editor.new_session(&fixture);
+    editor.prompt(&session, "go");
+    wait_for("the command", || fixture.workspace().join("began").exists());
+    editor.notify("session/cancel", json!({ "sessionId": session }));
+    let is_stopping =
+        |journal: &[Event]| journal.iter().any(|event| matches!(event.event, AgentEvent::AbortRequested));
+    while !is_stopping(&fixture.journal().await) {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    editor.kill();
+    let has_ended =
+        fixture.journal().await.iter().any(|event| matches!(event.event, AgentEvent::AgentEnd { .. }));
+
+    let mut editor = Editor::start(&fixture);
+    wait_for("the session", || {
+        let params = json!({ "sessionId": session, "cwd": fixture.workspace(), "mcpServers": [] });
+        editor.try_call("session/load", params).is_ok()
+    });
+    let prompt = editor.prompt(&session, "SECOND-TRY");
+    assert_eq!(editor.stop_reason(prompt), "end_turn", "the run had ended: {has_ended}");
+    assert!(fixture.requests().last().unwrap().body.to_string().contains("SECOND-TRY"));
+    assert!(said(&editor.updates(), "agent_message_chunk").ends_with("here again"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
