@@ -354,15 +354,19 @@ impl OpenSession {
 
     /// Starts a run on the messages that wait.
     async fn resume_queue(&self) {
-        if let Err(problem) = self.send(Action::EditQueue { edit: Edit::Resume }).await {
-            self.fail_prompts(&problem).await;
+        match self.send(Action::EditQueue { edit: Edit::Resume }).await {
+            // The session has delivered them meanwhile.
+            Err(problem) if problem.code == ProblemCode::WrongStatus => {}
+            Err(problem) => self.fail_prompts(&problem).await,
+            Ok(_) => {}
         }
     }
 
     /// Delivers a prompt that arrived after the end of an interrupted run, which paused the queue.
-    async fn deliver_if_idle(&self) {
-        let view = self.view().await;
-        if view.is_ok_and(|view| matches!(view.status, SessionStatus::Idle | SessionStatus::Closed)) {
+    async fn deliver_if_idle(&self, message: MessageId) {
+        let Ok(view) = self.view().await else { return };
+        let is_idle = matches!(view.status, SessionStatus::Idle | SessionStatus::Closed);
+        if is_idle && view.queue.iter().any(|queued| queued.message_id == message) {
             self.resume_queue().await;
         }
     }

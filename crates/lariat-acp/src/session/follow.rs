@@ -179,7 +179,7 @@ impl Follower {
         if let Some(message) = self.transcript.own_message() {
             self.session.bind(message);
             if self.transcript.is_queued(message) {
-                self.session.deliver_if_idle().await;
+                self.session.deliver_if_idle(message).await;
             }
         }
         self.send(updates).await;

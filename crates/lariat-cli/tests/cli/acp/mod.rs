@@ -44,6 +44,13 @@ impl Editor {
         editor
     }
 
+    /// Starts an agent without a client between, so that a kill reaches it.
+    fn direct(fixture: &Fixture) -> Self {
+        let mut editor = Self::raw(fixture);
+        editor.call("initialize", json!({ "protocolVersion": 1 }));
+        editor
+    }
+
     /// Starts an agent without a client between, and says nothing.
     fn raw(fixture: &Fixture) -> Self {
         Self::spawn(fixture, None)

@@ -142,7 +142,7 @@ async fn acp_killed_session_is_loaded_and_no_command_runs_twice() {
         Some(_) => Turn::new().text("continuing").into(),
     });
     let fixture = Fixture::new(script).await;
-    let mut editor = Editor::start(&fixture);
+    let mut editor = Editor::direct(&fixture);
     let session = editor.new_session(&fixture);
     editor.prompt(&session, "go");
     wait_for("the command", || fixture.workspace().join("began").exists());
@@ -175,7 +175,7 @@ async fn acp_session_killed_while_its_run_stops_takes_the_next_prompt() {
         Some(_) => Turn::new().text("here again").into(),
     });
     let fixture = Fixture::new(script).await;
-    let mut editor = Editor::start(&fixture);
+    let mut editor = Editor::direct(&fixture);
     let session = editor.new_session(&fixture);
     editor.prompt(&session, "go");
     wait_for("the command", || fixture.workspace().join("began").exists());
