@@ -21,6 +21,7 @@ mod deny;
 mod disk;
 mod dist;
 mod docs_links;
+mod editors;
 mod embed;
 mod features;
 mod fuzz;
@@ -127,6 +128,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Pictures(arguments) => pictures::run(&workspace, &arguments)?,
         Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,
         Command::Connect => connect::run(&workspace)?,
+        Command::Editors => editors::run(&workspace)?,
         Command::Sdk => sdk::run(&workspace)?,
         Command::KillCli(arguments) => {
             return kill_cli::command_line(kill_cli::PROGRAM, &arguments)?.pass_through(&workspace);

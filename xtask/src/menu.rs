@@ -119,6 +119,7 @@ const PROVE: &[(&str, &str)] = &[
         "Run the official Python and TypeScript SDKs against our server and program (installs them under target/)",
     ),
     ("connect", "Run the MCP client against misbehaving and official servers (installs them under target/)"),
+    ("editors", "Run the editor tests of `lariat acp` through the client of the official ACP crate"),
     ("servers", "Run our clients against llama.cpp and LiteLLM (installs them under target/)"),
     (
         "mistakes [NAME]",
@@ -178,6 +179,7 @@ pub(crate) enum Command {
     Pictures(Vec<String>),
     Sdk,
     Connect,
+    Editors,
     KillCli(Vec<String>),
     KillHost(Vec<String>),
     /// The proof of the terminal UI.
@@ -227,6 +229,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "pictures" => Command::Pictures(rest.to_vec()),
         "sdk" => no_arguments(name, rest, Command::Sdk)?,
         "connect" => no_arguments(name, rest, Command::Connect)?,
+        "editors" => no_arguments(name, rest, Command::Editors)?,
         "kill-cli" => Command::KillCli(rest.to_vec()),
         "kill-host" => Command::KillHost(rest.to_vec()),
         "terminal" => Command::Terminal(TerminalProof::parse(rest)?),

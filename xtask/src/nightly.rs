@@ -45,7 +45,7 @@ const SHARDS: &[(&str, &[&str])] = &[
     ("shell-2", &["shell-diff --count 100000 --seed 100001", "shell-diff --planted"]),
     ("gate", &["injections", "injections --planted", "hostile-repos", "hostile-repos --planted", "attacks"]),
     ("sessions", &["sessions"]),
-    ("programs", &["kill-cli", "terminal", "sdk", "connect", "servers"]),
+    ("programs", &["kill-cli", "terminal", "sdk", "connect", "editors", "servers"]),
     ("mistakes", &["mistakes"]),
     ("embed", &["embed", "embed --beside"]),
     ("features", &["features"]),

@@ -2,11 +2,13 @@
 //!
 //! Invariant: a session that runs in a host has the same permissions, sandbox and tools as one that `lariat run` runs.
 
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use lariat_api::{Principal, Problem, ProblemCode};
 use lariat_core::BoxFuture;
+use lariat_core::id::SessionId;
 use lariat_guard::Mode;
 use lariat_runtime::Gate;
 use lariat_sessions::{
@@ -26,12 +28,37 @@ pub struct ProjectAgents {
     environment: Map<String, Value>,
     /// How to load the directory that the host was started for. Other directories have their own settings only.
     started_for: Option<LoadOptions>,
+    session_settings: SessionSettings,
+}
+
+/// Settings of single sessions besides those of their directory, such as the MCP servers of an editor. They apply as if the
+/// user had given them as flags, from the next time that the agent of the session is built. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct SessionSettings(Arc<Mutex<HashMap<SessionId, (String, String)>>>);
+
+impl SessionSettings {
+    /// Sets the settings of a session, in Claude Code's format. `origin` names where they come from in messages.
+    pub fn set(&self, session_id: SessionId, origin: impl Into<String>, json: impl Into<String>) {
+        let settings = (origin.into(), json.into());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(session_id, settings);
+    }
+
+    fn of(&self, session_id: &SessionId) -> Option<(String, String)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(session_id).cloned()
+    }
 }
 
 impl ProjectAgents {
     /// Builds agents on the store of a service. `environment` has the settings from variables.
-    pub const fn new(service: LocalService, environment: Map<String, Value>) -> Self {
-        Self { service, environment, started_for: None }
+    pub fn new(service: LocalService, environment: Map<String, Value>) -> Self {
+        Self { service, environment, started_for: None, session_settings: SessionSettings::default() }
+    }
+
+    /// Gives single sessions settings of their own.
+    #[must_use]
+    pub fn with_session_settings(mut self, settings: SessionSettings) -> Self {
+        self.session_settings = settings;
+        self
     }
 
     /// Applies flags, rules and trust of a command line to the sessions of its directory.
@@ -57,6 +84,7 @@ impl ProjectAgents {
             _ => LoadOptions::new(directory),
         };
         options.environment.clone_from(&self.environment);
+        options.settings.extend(self.session_settings.of(request.session_id));
         if let Some(model) = request.model {
             options.flags.insert("model".to_owned(), model.name.as_str().into());
             if let Some(effort) = &model.effort {

@@ -81,7 +81,7 @@ pub use callbacks::HookCallbacks;
 #[cfg(feature = "service")]
 pub use error::ServiceError;
 #[cfg(feature = "service")]
-pub use hosting::ProjectAgents;
+pub use hosting::{ProjectAgents, SessionSettings};
 #[cfg(feature = "service")]
 pub use lariat_sessions::{HostOptions, Local};
 #[cfg(feature = "sqlite")]

@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Stop(StopArgs),
     /// Show or stop the background host.
     Host(HostArgs),
+    /// Serve an editor over the Agent Client Protocol (ACP).
+    Acp,
     /// Show, approve and reject the changes that plan mode queued.
     Plan(PlanArgs),
     /// Compact the conversation of a session, preview it, or undo it.

@@ -3,6 +3,7 @@
 //! `print` and `confirm` talk to the user for every command except `run`; `selected_session` finds the session that a command works on;
 //! `template` holds the initial text of settings files.
 
+mod acp;
 mod auth;
 mod background;
 mod budget;
@@ -97,6 +98,7 @@ pub(crate) fn start() -> ExitCode {
             Command::Attach(args) => block_on(run::attach(&env, &args)),
             Command::Stop(args) => block_on(background::stop(&env, &args)),
             Command::Host(args) => block_on(background::host(&env, args)),
+            Command::Acp => block_on(acp::acp(&env)),
             Command::Plan(args) => block_on(plan::plan(&env, args)),
             Command::Compact(args) => block_on(compact::compact(&env, args)),
             Command::Pin(args) => block_on(pin::pin(&env, &args, true)),

@@ -104,7 +104,12 @@ pub(crate) fn models(env: &ProcessEnv, args: ModelsArgs) -> CommandResult {
 /// The names of all models, those from the settings first.
 pub(crate) fn names(settings: &Settings) -> Vec<String> {
     let catalogue = Catalogue::embedded().models().map(|info| format!("{}/{}", info.provider, info.id));
-    configured_models(settings).map(|details| details.model).chain(catalogue).collect()
+    configured_names(settings).into_iter().chain(catalogue).collect()
+}
+
+/// The names of the models that the settings define.
+pub(crate) fn configured_names(settings: &Settings) -> Vec<String> {
+    configured_models(settings).map(|details| details.model).collect()
 }
 
 fn configured_models(settings: &Settings) -> impl Iterator<Item = ModelDetails> + '_ {

@@ -135,7 +135,7 @@ pub(crate) async fn attach(env: &ProcessEnv, args: &AttachArgs) -> CommandResult
 }
 
 /// The session, if the background host runs it now.
-async fn running_in_background(
+pub(crate) async fn running_in_background(
     env: &ProcessEnv,
     id: &SessionId,
 ) -> Result<Option<lariat_server::remote::Remote>, Problem> {

@@ -5,6 +5,7 @@ use crate::kit::{Home, snap};
 /// All commands.
 pub(crate) const COMMANDS: &[&str] = &[
     "",
+    "acp",
     "attach",
     "auth",
     "auth login",

@@ -9,6 +9,7 @@
     reason = "tests inspect the program from outside"
 )]
 
+mod acp;
 mod background;
 mod background_kills;
 mod capabilities;

@@ -1,0 +1,247 @@
+//! The requests about sessions: new, load, resume, list, close, modes and options.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use lariat_api::{CreateSession, Problem, ProblemCode, SessionFilter, SessionSummary, SessionView};
+use lariat_core::id::SessionId;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::{MAX_SESSIONS, Server, read};
+use crate::project::{EditorServers, Project};
+use crate::session::{Host, HostProcess, OpenSession, Opening, Start};
+use crate::wire::{
+    ListParams, McpServer, NamedValue, NewParams, OpenParams, RpcError, SessionParams, SetConfigParams,
+    SetModeParams,
+};
+
+/// Sessions per page of a list.
+const PAGE: u32 = 50;
+
+/// A response, and the session that it opened.
+type Answered = (Value, Option<Arc<OpenSession>>);
+
+impl Server {
+    /// Answers a request.
+    pub(super) async fn answer(self: &Arc<Self>, method: &str, params: Value) -> Result<Answered, RpcError> {
+        let without_session = |response| Ok((response, None));
+        match method {
+            "session/new" => self.create(read(params)?).await,
+            "session/load" => {
+                let (described, session) = self.reopen(read(params)?, History::Shown).await?;
+                Ok((described, Some(session)))
+            }
+            "session/resume" => {
+                let (described, session) = self.reopen(read(params)?, History::Known).await?;
+                Ok((described, Some(session)))
+            }
+            "session/list" => without_session(self.list(read(params)?).await?),
+            "session/close" => {
+                let params: SessionParams = read(params)?;
+                let session = self.find(&params.session_id)?;
+                self.open().remove(session.id());
+                session.close().await;
+                without_session(json!({}))
+            }
+            "session/set_mode" => {
+                let params: SetModeParams = read(params)?;
+                self.find(&params.session_id)?.set_mode(params.mode_id).await?;
+                without_session(json!({}))
+            }
+            "session/set_config_option" => {
+                let params: SetConfigParams = read(params)?;
+                let session = self.find(&params.session_id)?;
+                session.set_option(&params.config_id, &params.value).await?;
+                without_session(json!({ "configOptions": session.config_options() }))
+            }
+            "authenticate" => Err(RpcError::invalid_params("Lariat needs no authentication")),
+            _ => Err(RpcError::method_not_found(method)),
+        }
+    }
+
+    async fn create(self: &Arc<Self>, params: NewParams) -> Result<Answered, RpcError> {
+        let project = self.project(&params).await?;
+        let id = SessionId::from(Uuid::new_v4().to_string());
+        self.projects.set_servers(&id, servers(params.mcp_servers)?);
+        let view = self.sessions.create(CreateSession::new(id, project.directory.clone())).await?;
+        let start = Start::After(view.cursor.clone());
+        let (mut response, session) = self.follow(self.own_host(), project, &view, start).await?;
+        if let Value::Object(fields) = &mut response {
+            fields.insert("sessionId".to_owned(), view.session_id.as_str().into());
+        }
+        Ok((response, Some(session)))
+    }
+
+    async fn reopen(
+        self: &Arc<Self>,
+        params: OpenParams,
+        history: History,
+    ) -> Result<(Value, Arc<OpenSession>), RpcError> {
+        let id = SessionId::from(params.session_id.as_str());
+        let project = self.project(&params.at).await?;
+        let host = match self.projects.running_elsewhere(&id).await {
+            Some(sessions) => Host { sessions, process: HostProcess::Other },
+            None => self.own_host(),
+        };
+        let view = host.sessions.view(&id).await?;
+        if let Some(directory) = view.directory.as_ref().filter(|directory| **directory != project.directory)
+        {
+            let message = format!("session `{id}` belongs to another directory");
+            return Err(Problem::new(ProblemCode::Invalid, message)
+                .with_place(directory)
+                .with_hint("open that directory in the editor")
+                .into());
+        }
+        self.projects.set_servers(&id, servers(params.at.mcp_servers)?);
+        let start = match history {
+            History::Shown => Start::Replay,
+            History::Known => Start::After(view.cursor.clone()),
+        };
+        self.follow(host, project, &view, start).await
+    }
+
+    fn own_host(&self) -> Host {
+        Host { sessions: Arc::clone(&self.sessions), process: HostProcess::This }
+    }
+
+    async fn follow(
+        self: &Arc<Self>,
+        host: Host,
+        project: Project,
+        view: &SessionView,
+        start: Start,
+    ) -> Result<(Value, Arc<OpenSession>), RpcError> {
+        let (connection, editor) = (self.connection.clone(), self.editor.get().cloned().unwrap_or_default());
+        let opening = Opening { host, connection, editor, project };
+        let session = OpenSession::open(opening, view, start).await?;
+        let replaced = {
+            let mut open = self.open();
+            if open.len() >= MAX_SESSIONS && !open.contains_key(session.id()) {
+                None
+            } else {
+                Some(open.insert(session.id().clone(), Arc::clone(&session)))
+            }
+        };
+        match replaced {
+            // Opened again: the editor follows it once, and prompts of before end.
+            Some(Some(before)) => before.end().await,
+            Some(None) => {}
+            None => {
+                session.leave().await;
+                let message = format!("more than {MAX_SESSIONS} sessions are open");
+                return Err(Problem::new(ProblemCode::Unavailable, message)
+                    .with_hint("close some of them")
+                    .into());
+            }
+        }
+        Ok((session.described(), session))
+    }
+
+    /// What applies in the directory of a request.
+    async fn project(&self, params: &NewParams) -> Result<Project, Problem> {
+        if !params.additional_directories.is_empty() {
+            return Err(Problem::new(ProblemCode::Unsupported, "additional directories are not supported"));
+        }
+        let directory = absolute(&params.cwd)?;
+        self.projects.project(&directory).await
+    }
+
+    async fn list(&self, params: ListParams) -> Result<Value, RpcError> {
+        let mut filter = SessionFilter::default();
+        (filter.limit, filter.page) = (Some(PAGE), params.cursor);
+        if let Some(directory) = params.cwd {
+            let directory = absolute(&directory)?;
+            filter.directory = Some(self.projects.project(&directory).await?.directory);
+        }
+        let page = self.sessions.list(filter).await?;
+        let mut response = json!({ "sessions": page.sessions.iter().filter_map(listed).collect::<Vec<_>>() });
+        if let (Some(next), Value::Object(fields)) = (page.next, &mut response) {
+            fields.insert("nextCursor".to_owned(), next.into());
+        }
+        Ok(response)
+    }
+}
+
+/// Whether the editor gets the messages of a session that it opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum History {
+    Shown,
+    /// The editor has them.
+    Known,
+}
+
+fn absolute(directory: &str) -> Result<PathBuf, Problem> {
+    let path = Path::new(directory);
+    if path.is_absolute() {
+        return Ok(path.to_path_buf());
+    }
+    Err(Problem::new(ProblemCode::Invalid, "the working directory must be an absolute path")
+        .with_place(directory))
+}
+
+/// A session in a list. The protocol has no place for a session without a directory.
+fn listed(summary: &SessionSummary) -> Option<Value> {
+    let session = &summary.archived;
+    let mut listed = json!({
+        "sessionId": session.session_id.as_str(),
+        "cwd": session.cwd.as_ref()?,
+        "updatedAt": session.last_active_at.to_string(),
+    });
+    if let (Some(title), Value::Object(fields)) = (session.name(), &mut listed) {
+        fields.insert("title".to_owned(), title.into());
+    }
+    Some(listed)
+}
+
+/// The servers of the editor in the format of `mcpServers`.
+fn servers(servers: Vec<McpServer>) -> Result<EditorServers, Problem> {
+    let map = |values: Vec<NamedValue>| -> Map<String, Value> {
+        values.into_iter().map(|named| (named.name, named.value.into())).collect()
+    };
+    let mut entries = Map::new();
+    for server in servers {
+        let entry = match (server.transport.as_deref(), server.command, server.url) {
+            (None | Some("stdio"), Some(command), _) => {
+                json!({ "command": command, "args": server.args, "env": map(server.env) })
+            }
+            (Some("http"), _, Some(url)) => {
+                json!({ "type": "http", "url": url, "headers": map(server.headers) })
+            }
+            _ => {
+                let message = format!("the MCP server `{}` has no supported transport", server.name);
+                return Err(Problem::new(ProblemCode::Unsupported, message)
+                    .with_hint("Lariat supports programs and `http`"));
+            }
+        };
+        entries.insert(server.name, entry);
+    }
+    Ok(EditorServers(entries))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::servers;
+    use crate::wire::McpServer;
+
+    #[test]
+    fn servers_of_the_editor_become_entries() {
+        let sent: Vec<McpServer> = serde_json::from_value(json!([
+            { "name": "db", "command": "/bin/db", "args": ["-v"], "env": [{ "name": "A", "value": "1" }] },
+            { "type": "http", "name": "web", "url": "https://a.b", "headers": [{ "name": "X", "value": "y" }] },
+        ]))
+        .unwrap();
+        let expected = json!({
+            "db": { "command": "/bin/db", "args": ["-v"], "env": { "A": "1" } },
+            "web": { "type": "http", "url": "https://a.b", "headers": { "X": "y" } },
+        });
+        assert_eq!(json!(servers(sent).unwrap().0), expected);
+        let old: Vec<McpServer> = serde_json::from_value(
+            json!([{ "type": "sse", "name": "old", "url": "https://a.b", "headers": [] }]),
+        )
+        .unwrap();
+        assert!(servers(old).unwrap_err().message.contains("`old`"));
+    }
+}
