@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use lariat_api::{Principal, Problem, ProblemCode};
 use lariat_core::BoxFuture;
+use lariat_core::id::SessionId;
 use lariat_guard::Mode;
 use lariat_runtime::Gate;
 use lariat_sessions::{
@@ -15,7 +16,7 @@ use lariat_sessions::{
 use serde_json::{Map, Value};
 
 use crate::loaded_project::{LoadOptions, LoadedProject};
-use crate::session::SessionOptions;
+use crate::session::{Session, SessionOptions};
 use crate::{LocalService, ServiceError};
 
 /// Builds agents from the directories of sessions.
@@ -26,12 +27,20 @@ pub struct ProjectAgents {
     environment: Map<String, Value>,
     /// How to load the directory that the host was started for. Other directories have their own settings only.
     started_for: Option<LoadOptions>,
+    /// The project and the options of the only session, if the host has one.
+    only: Option<Arc<(LoadedProject, SessionOptions)>>,
 }
 
 impl ProjectAgents {
     /// Builds agents on the store of a service. `environment` has the settings from variables.
     pub const fn new(service: LocalService, environment: Map<String, Value>) -> Self {
-        Self { service, environment, started_for: None }
+        Self { service, environment, started_for: None, only: None }
+    }
+
+    /// Builds the agent of one session, always from this project and with these options.
+    pub(crate) fn of_session(service: LocalService, place: LoadedProject, options: SessionOptions) -> Self {
+        let only = Some(Arc::new((place, options)));
+        Self { service, environment: Map::new(), started_for: None, only }
     }
 
     /// Applies flags, rules and trust of a command line to the sessions of its directory.
@@ -48,6 +57,9 @@ impl ProjectAgents {
     }
 
     async fn agent(&self, request: AgentRequest<'_>) -> Result<HostedAgent, Problem> {
+        if let Some(only) = &self.only {
+            return self.open(&only.0, request.session_id, only.1.clone()).await;
+        }
         let directory = request.directory.ok_or_else(|| {
             Problem::new(ProblemCode::Invalid, "the session has no working directory")
                 .with_hint("continue it with `lariat run --resume` in the directory where it belongs")
@@ -68,23 +80,39 @@ impl ProjectAgents {
         }
         let place = LoadedProject::load(&options, self.service.folders()).map_err(|error| problem(&error))?;
         let options = SessionOptions { has_clients: true, ..SessionOptions::default() };
-        let opened = self.service.open_hosted(&place, request.session_id.clone(), options).await;
-        let session = opened.map_err(|error| problem(&error))?;
-        let modes = Arc::new(GateModes(Arc::clone(&session.gate)));
-        let shell = session.shell();
-        let (traces, mcp) = (session.traces, session.mcp);
-        let closing = move || -> BoxFuture<'static, ()> {
-            Box::pin(async move {
-                mcp.close().await;
-                traces.close().await;
-            })
-        };
-        let hosted = HostedAgent::new(session.agent).with_modes(modes).with_closing(closing);
-        Ok(match shell {
-            Some(shell) => hosted.with_shell(Arc::new(shell)),
-            None => hosted,
-        })
+        self.open(&place, request.session_id, options).await
     }
+
+    async fn open(
+        &self,
+        place: &LoadedProject,
+        session_id: &SessionId,
+        options: SessionOptions,
+    ) -> Result<HostedAgent, Problem> {
+        let opened = self.service.open_hosted(place, session_id.clone(), options).await;
+        Ok(hosted(opened.map_err(|error| problem(&error))?))
+    }
+}
+
+/// Gives the agent of a session to a host, with what a host controls besides it.
+pub(crate) fn hosted(session: Session) -> HostedAgent {
+    let modes = Arc::new(GateModes(Arc::clone(&session.gate)));
+    let shell = session.shell();
+    let (traces, mcp) = (session.traces, session.mcp);
+    let closing = move || -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            mcp.close().await;
+            traces.close().await;
+        })
+    };
+    let mut hosted = HostedAgent::new(session.agent).with_modes(modes).with_closing(closing);
+    if let Some(shell) = shell {
+        hosted = hosted.with_shell(Arc::new(shell));
+    }
+    if let Some(form) = session.form {
+        hosted = hosted.with_retry_message(Arc::new(move |problem: &str| form.retry_message(problem)));
+    }
+    hosted
 }
 
 impl AgentFactory for ProjectAgents {
