@@ -1,8 +1,10 @@
 //! Tests of what a host in the process of its only client offers besides.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use lariat_api::{Action, Answer, AskDigest, AskId, Delivery, LogRequest, ProblemCode, SessionStatus};
+use lariat_core::BoxFuture;
 use lariat_core::event::{AgentEvent, RunOutcome};
 use lariat_core::id::SessionId;
 use lariat_core::message::AgentMessage;
@@ -39,11 +41,17 @@ async fn adopted_session_has_no_events_until_its_first_command() {
 
 #[tokio::test]
 async fn releasing_a_host_closes_its_agents_without_a_record() {
-    let fixture = adopted([Reply::text("hello"), Reply::text("again")], |agent| agent).await;
+    let is_closed = Arc::new(AtomicBool::new(false));
+    let mark = Arc::clone(&is_closed);
+    let closing =
+        move || -> BoxFuture<'static, ()> { Box::pin(async move { mark.store(true, Ordering::SeqCst) }) };
+    let replies = [Reply::text("hello"), Reply::text("again")];
+    let fixture = adopted(replies, |agent| agent.with_closing(closing)).await;
     fixture.prompt("p", "go", Delivery::Queue).await.unwrap();
     fixture.until(|view| view.outcome.is_some()).await;
     let events = fixture.journal().await.len();
     fixture.host.release().await;
+    assert!(is_closed.load(Ordering::SeqCst));
     assert_eq!(fixture.journal().await.len(), events);
     assert_eq!(fixture.view().await.status, SessionStatus::Idle);
     // The next command builds a new agent.
