@@ -49,6 +49,17 @@ pub enum Action {
     },
     /// Lets the model reply to the conversation as it is, after a failure or a limit.
     Continue,
+    /// Runs an earlier run again from its recorded start. Files are not changed.
+    Rerun {
+        /// The number of the run, as in the automatic checkpoint `auto/run-3`; the newest run without it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        run: Option<u64>,
+    },
+    /// Asks the model for another answer, because the last one does not match the schema of the session.
+    RetryAnswer {
+        /// What is wrong with the last answer. The model receives it.
+        problem: String,
+    },
     /// Stops the active run, or the command of the user. The queue stays and pauses.
     Interrupt,
     /// Answers an ask.

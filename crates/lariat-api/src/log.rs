@@ -4,7 +4,7 @@ use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use serde::{Deserialize, Serialize};
 
-use crate::{Cursor, SessionStatus};
+use crate::{Cursor, Problem, SessionStatus};
 
 /// An item of the durable log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,6 +39,11 @@ pub enum Live {
     Resync {
         /// The position of the log when the items were dropped.
         after: u64,
+    },
+    /// The host cannot continue the run, which has no end in the log. The next command continues it.
+    RunLost {
+        /// Why.
+        problem: Problem,
     },
 }
 

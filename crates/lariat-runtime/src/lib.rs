@@ -36,9 +36,10 @@ pub use agent::{
     agent_loop_continue, agent_loop_recover, new_session_id,
 };
 pub use budget::{BudgetPool, DailyBudget, MemorySpending};
-pub use drive::{ChangeKind, CommandEffect, FileChange, Preview};
+pub use drive::{CommandEffect, Preview};
 #[cfg(feature = "gate")]
 pub use gate::{Gate, QuestionReader};
+pub use lariat_core::session::{ChangeKind, FileChange};
 pub use memory::MemoryStore;
 pub use observe::Observer;
 #[cfg(feature = "typed")]

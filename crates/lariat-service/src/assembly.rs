@@ -78,7 +78,7 @@ impl Session {
             Models::new(settings, parts.keys).with_catalogue(&place.catalogue).with_purpose(parts.purpose);
         let model = with_region(models.selected_model()?).await;
         let form = driving.schema.clone().map(AnswerSchema::from_value).transpose();
-        let form = form.map_err(|error| ServiceError::Schema(error.to_string()))?;
+        let form = form.map_err(|error| ServiceError::Schema(error.to_string()))?.map(Arc::new);
         let mut notices = notices(place);
         notices.extend(memory(&parts).map(|files| files.check()).unwrap_or_default());
         let traces = Traces::of(settings, parts.keys, &parts.client, &mut notices);

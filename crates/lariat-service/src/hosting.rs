@@ -17,7 +17,7 @@ use lariat_sessions::{
 use serde_json::{Map, Value};
 
 use crate::loaded_project::{LoadOptions, LoadedProject};
-use crate::session::SessionOptions;
+use crate::session::{Session, SessionOptions};
 use crate::{LocalService, ServiceError};
 
 /// Builds agents from the directories of sessions.
@@ -29,6 +29,8 @@ pub struct ProjectAgents {
     /// How to load the directory that the host was started for. Other directories have their own settings only.
     started_for: Option<LoadOptions>,
     session_settings: SessionSettings,
+    /// The project and the options of the only session, if the host has one.
+    only: Option<Arc<(LoadedProject, SessionOptions)>>,
 }
 
 /// Settings of single sessions besides those of their directory, such as the MCP servers of an editor. They apply as if the
@@ -51,7 +53,7 @@ impl SessionSettings {
 impl ProjectAgents {
     /// Builds agents on the store of a service. `environment` has the settings from variables.
     pub fn new(service: LocalService, environment: Map<String, Value>) -> Self {
-        Self { service, environment, started_for: None, session_settings: SessionSettings::default() }
+        Self { service, environment, started_for: None, session_settings: SessionSettings::default(), only: None }
     }
 
     /// Gives single sessions settings of their own.
@@ -59,6 +61,12 @@ impl ProjectAgents {
     pub fn with_session_settings(mut self, settings: SessionSettings) -> Self {
         self.session_settings = settings;
         self
+    }
+
+    /// Builds the agent of one session, always from this project and with these options.
+    pub(crate) fn of_session(service: LocalService, place: LoadedProject, options: SessionOptions) -> Self {
+        let only = Some(Arc::new((place, options)));
+        Self { service, environment: Map::new(), started_for: None, session_settings: SessionSettings::default(), only }
     }
 
     /// Applies flags, rules and trust of a command line to the sessions of its directory.
@@ -75,6 +83,9 @@ impl ProjectAgents {
     }
 
     async fn agent(&self, request: AgentRequest<'_>) -> Result<HostedAgent, Problem> {
+        if let Some(only) = &self.only {
+            return self.open(&only.0, request.session_id, only.1.clone()).await;
+        }
         let directory = request.directory.ok_or_else(|| {
             Problem::new(ProblemCode::Invalid, "the session has no working directory")
                 .with_hint("continue it with `lariat run --resume` in the directory where it belongs")
@@ -96,23 +107,39 @@ impl ProjectAgents {
         }
         let place = LoadedProject::load(&options, self.service.folders()).map_err(|error| problem(&error))?;
         let options = SessionOptions { has_clients: true, ..SessionOptions::default() };
-        let opened = self.service.open_hosted(&place, request.session_id.clone(), options).await;
-        let session = opened.map_err(|error| problem(&error))?;
-        let modes = Arc::new(GateModes(Arc::clone(&session.gate)));
-        let shell = session.shell();
-        let (traces, mcp) = (session.traces, session.mcp);
-        let closing = move || -> BoxFuture<'static, ()> {
-            Box::pin(async move {
-                mcp.close().await;
-                traces.close().await;
-            })
-        };
-        let hosted = HostedAgent::new(session.agent).with_modes(modes).with_closing(closing);
-        Ok(match shell {
-            Some(shell) => hosted.with_shell(Arc::new(shell)),
-            None => hosted,
-        })
+        self.open(&place, request.session_id, options).await
     }
+
+    async fn open(
+        &self,
+        place: &LoadedProject,
+        session_id: &SessionId,
+        options: SessionOptions,
+    ) -> Result<HostedAgent, Problem> {
+        let opened = self.service.open_hosted(place, session_id.clone(), options).await;
+        Ok(hosted(opened.map_err(|error| problem(&error))?))
+    }
+}
+
+/// Gives the agent of a session to a host, with what a host controls besides it.
+pub(crate) fn hosted(session: Session) -> HostedAgent {
+    let modes = Arc::new(GateModes(Arc::clone(&session.gate)));
+    let shell = session.shell();
+    let (traces, mcp) = (session.traces, session.mcp);
+    let closing = move || -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            mcp.close().await;
+            traces.close().await;
+        })
+    };
+    let mut hosted = HostedAgent::new(session.agent).with_modes(modes).with_closing(closing);
+    if let Some(shell) = shell {
+        hosted = hosted.with_shell(Arc::new(shell));
+    }
+    if let Some(form) = session.form {
+        hosted = hosted.with_retry_message(Arc::new(move |problem: &str| form.retry_message(problem)));
+    }
+    hosted
 }
 
 impl AgentFactory for ProjectAgents {

@@ -22,6 +22,8 @@ pub mod file_history;
 #[cfg(feature = "service")]
 mod hosted_files;
 #[cfg(feature = "service")]
+mod hosted_session;
+#[cfg(feature = "service")]
 mod hosting;
 #[cfg(feature = "service")]
 mod inspection;
@@ -80,6 +82,8 @@ mod user_shell;
 pub use callbacks::HookCallbacks;
 #[cfg(feature = "service")]
 pub use error::ServiceError;
+#[cfg(feature = "service")]
+pub use hosted_session::{AgentFacts, AnswerAttempts, AnswerCheck, HostedSession};
 #[cfg(feature = "service")]
 pub use hosting::{ProjectAgents, SessionSettings};
 #[cfg(feature = "service")]

@@ -40,7 +40,7 @@ pub struct SessionOptions {
     /// The id of a session that this creates, new or forked; a fresh one if `None`.
     pub new_id: Option<SessionId>,
     /// Whether clients of a host answer the model's questions: each question is then an approval request.
-    pub(crate) has_clients: bool,
+    pub has_clients: bool,
     /// The directory of Claude Code, for transcripts; `~/.claude` if `None`.
     pub claude_directory: Option<PathBuf>,
 }
@@ -50,7 +50,7 @@ pub struct Session {
     pub(crate) agent: Agent,
     pub(crate) gate: Arc<Gate>,
     pub(crate) model: ModelConfig,
-    pub(crate) form: Option<AnswerSchema>,
+    pub(crate) form: Option<Arc<AnswerSchema>>,
     pub(crate) tools: Vec<String>,
     pub(crate) traces: Traces,
     pub(crate) bash: Option<Arc<dyn AgentTool>>,

@@ -10,7 +10,11 @@ use lariat_core::id::{RequestId, ToolCallId};
 use lariat_core::permission::{PermissionDecision, PermissionRequest, UserQuestion};
 use lariat_core::session::Question;
 use lariat_core::time::Timestamp;
+use lariat_runtime::{Plan, PlannedChange};
 use serde_json::Value;
+
+/// Starts the digest of a plan with its previews, so that it is not taken for the digest of an ask.
+const REVIEWED: &str = "plan:";
 
 /// Returns the id under which clients answer a question.
 pub(crate) fn ask_id(question: Question) -> AskId {
@@ -71,6 +75,22 @@ pub(crate) fn plan(changes: Vec<ToolCallId>, asked_at: Timestamp) -> Ask {
     ask.choices.push(AskChoice::new("carry out all changes", approve));
     ask.choices.push(AskChoice::new("reject all changes", reject));
     ask
+}
+
+/// Returns the digest of a plan with what each change would do now. An answer with this digest applies only if all of it
+/// is unchanged.
+pub fn plan_digest(plan: &Plan) -> AskDigest {
+    let change = |change: &PlannedChange| {
+        let (tool, preview) = (change.tool_name.clone(), format!("{:?}", change.preview));
+        (change.id.clone(), tool, change.arguments.clone(), preview)
+    };
+    let changes: Vec<_> = plan.changes.iter().map(change).collect();
+    AskDigest::new(format!("{REVIEWED}{}", json_digest(&changes)))
+}
+
+/// Whether an answer repeats the digest of a plan that a person saw with its previews.
+pub(crate) fn is_plan_digest(digest: &AskDigest) -> bool {
+    digest.as_str().starts_with(REVIEWED)
 }
 
 fn new_ask(id: AskId, subject: AskSubject, asked_at: Timestamp) -> Ask {

@@ -8,6 +8,7 @@ use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::event::FileRestoreResult;
 use lariat_core::id::SessionId;
+use lariat_core::message::AgentMessage;
 use lariat_core::store::SessionStore;
 use lariat_runtime::Agent;
 
@@ -96,9 +97,14 @@ pub struct HostedAgent {
     pub modes: Option<Arc<dyn PermissionModes>>,
     /// Runs the user's own commands; without it, a client cannot run any.
     pub shell: Option<Arc<dyn UserShell>>,
+    /// Writes the message that asks for another answer, if answers must match a schema.
+    pub retry_message: Option<RetryMessage>,
     /// What to wait for after the agent is closed, such as traces that are being sent.
     on_close: Option<Closing>,
 }
+
+/// Writes the message that tells the model what is wrong with its answer.
+pub type RetryMessage = Arc<dyn Fn(&str) -> AgentMessage + Send + Sync>;
 
 /// Starts what to wait for after an agent is closed.
 type Closing = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send + Sync>;
@@ -106,7 +112,7 @@ type Closing = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send + Sync>;
 impl HostedAgent {
     /// Hosts an agent without permission modes.
     pub const fn new(agent: Agent) -> Self {
-        Self { agent, modes: None, shell: None, on_close: None }
+        Self { agent, modes: None, shell: None, retry_message: None, on_close: None }
     }
 
     /// Waits for something after the agent is closed.
@@ -131,6 +137,13 @@ impl HostedAgent {
     #[must_use]
     pub fn with_shell(mut self, shell: Arc<dyn UserShell>) -> Self {
         self.shell = Some(shell);
+        self
+    }
+
+    /// Lets clients ask for another answer.
+    #[must_use]
+    pub fn with_retry_message(mut self, retry_message: RetryMessage) -> Self {
+        self.retry_message = Some(retry_message);
         self
     }
 

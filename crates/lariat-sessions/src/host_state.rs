@@ -25,11 +25,13 @@ pub struct HostOptions {
     pub ask_policy: AskPolicy,
     /// The time after which a session without work is unloaded.
     pub idle_time: Duration,
+    /// Whether the host ends with its only client. Then no other host continues its runs on its own.
+    pub is_in_process: bool,
 }
 
 impl Default for HostOptions {
     fn default() -> Self {
-        Self { ask_policy: AskPolicy::default(), idle_time: IDLE_TIME }
+        Self { ask_policy: AskPolicy::default(), idle_time: IDLE_TIME, is_in_process: false }
     }
 }
 
@@ -68,11 +70,16 @@ impl HostState {
         Arc::clone(entry)
     }
 
+    /// Returns the session if it is in use.
+    pub(crate) fn known(&self, session_id: &SessionId) -> Option<Arc<SessionEntry>> {
+        self.sessions().get(session_id).cloned()
+    }
+
     /// Forgets a session that neither a client nor an owner uses.
     pub(crate) fn forget(&self, entry: &Arc<SessionEntry>) {
         let mut sessions = self.sessions();
         // One reference is the map's and one the caller's.
-        let is_unused = Arc::strong_count(entry) <= 2 && !entry.has_owner();
+        let is_unused = Arc::strong_count(entry) <= 2 && !entry.has_owner() && !entry.is_adopted();
         if is_unused && sessions.get(&entry.session_id).is_some_and(|known| Arc::ptr_eq(known, entry)) {
             sessions.remove(&entry.session_id);
         }

@@ -21,8 +21,10 @@ mod problems;
 mod requests;
 mod session;
 
+pub use asks::plan_digest;
 pub use factory::{
-    AgentFactory, AgentRequest, FileHistory, HostedAgent, PermissionModes, ShellOutput, UserShell,
+    AgentFactory, AgentRequest, FileHistory, HostedAgent, PermissionModes, RetryMessage, ShellOutput,
+    UserShell,
 };
 pub use fold::ViewFold;
 pub use host_state::HostOptions;

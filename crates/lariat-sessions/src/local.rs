@@ -15,12 +15,12 @@ use lariat_core::id::SessionId;
 use lariat_core::session::FileState;
 use lariat_core::store::{BlobHash, SessionStore};
 use lariat_core::time::Timestamp;
-use lariat_runtime::CommandEffect;
+use lariat_runtime::{CommandEffect, Plan};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot;
 
 use crate::asks::json_digest;
-use crate::factory::{AgentFactory, AgentRequest};
+use crate::factory::{AgentFactory, AgentRequest, HostedAgent};
 use crate::host_state::{HostOptions, HostState};
 use crate::owner::{self, Owner};
 use crate::requests::Request;
@@ -92,8 +92,38 @@ impl Local {
         Ok(recovered)
     }
 
+    /// Hosts a session with an agent that was built before. The session need not have events: the first command records
+    /// them.
+    pub fn adopt(&self, session_id: &SessionId, hosted: HostedAgent) {
+        let entry = self.shared.entry(session_id);
+        entry.set_adopted();
+        entry.owner(|| Owner::start(Arc::clone(&self.shared), Arc::clone(&entry), Some(hosted)));
+    }
+
+    /// Returns the changes that plan mode queued, each with what it would do now. An answer to the plan that repeats the
+    /// [`plan_digest`](crate::plan_digest) of it is refused if one of them would do something else by then.
+    ///
+    /// # Errors
+    /// If a run is active, or the journal cannot be read.
+    pub async fn plan(&self, session_id: &SessionId) -> Result<Plan, Problem> {
+        let entry = self.existing(session_id).await?;
+        self.ask_owner(&entry, |reply| Request::Plan { reply }).await
+    }
+
+    /// Closes the agents of all sessions, after their runs, and waits for that. Nothing is recorded: a client that only
+    /// leaves does not close its session.
+    pub async fn release(&self) {
+        let entries: Vec<Arc<SessionEntry>> = self.shared.sessions().values().cloned().collect();
+        for entry in entries.iter().filter(|entry| entry.has_owner()) {
+            let _ = self.ask_owner(entry, |reply| Request::Release { reply }).await;
+        }
+    }
+
     /// Returns the entry of a session that exists.
     async fn existing(&self, session_id: &SessionId) -> Result<Arc<SessionEntry>, Problem> {
+        if let Some(entry) = self.shared.known(session_id).filter(|entry| entry.is_adopted()) {
+            return Ok(entry);
+        }
         let head = self.shared.store.head(session_id).await;
         if head.map_err(|error| problems::from_store(&error))? == 0 {
             return Err(Problem::new(ProblemCode::NotFound, format!("session `{session_id}` not found"))
@@ -109,7 +139,7 @@ impl Local {
     ) -> Result<T, Problem> {
         // An owner that has just ended refuses the request; then a new one takes it.
         for _ in 0..3 {
-            let owner = entry.owner(|| Owner::start(Arc::clone(&self.shared), Arc::clone(entry)));
+            let owner = entry.owner(|| Owner::start(Arc::clone(&self.shared), Arc::clone(entry), None));
             let (reply, replied) = oneshot::channel();
             if owner.send(request(reply)).await.is_ok() {
                 match replied.await {

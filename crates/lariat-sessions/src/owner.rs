@@ -17,8 +17,8 @@ use lariat_api::{AskPolicy, CommandId, ContextUse, Live, LiveItem, Problem, Prob
 use lariat_core::event::{AgentEvent, CommandRecord, Event};
 use lariat_core::permission::PermissionDecision;
 use lariat_core::store::SessionStore;
-use lariat_runtime::{Agent, AgentError, AgentOutput, CommandRun, RunStream};
-use tokio::sync::mpsc;
+use lariat_runtime::{Agent, AgentError, AgentOutput, CommandRun, Plan, RunStream};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::factory::{AgentRequest, HostedAgent};
@@ -44,6 +44,8 @@ pub(crate) struct Owner {
     run: Option<JoinHandle<Result<AgentOutput, AgentError>>>,
     shell: Option<RunningCommand>,
     is_closing: bool,
+    /// Clients that wait until the agent is closed.
+    released: Vec<oneshot::Sender<Result<(), Problem>>>,
 }
 
 /// The agent of the session, and the task that forwards its events to clients.
@@ -76,10 +78,14 @@ struct Accepted {
 }
 
 impl Owner {
-    /// Starts the owner of a session.
-    pub(crate) fn start(shared: Arc<HostState>, entry: Arc<SessionEntry>) -> mpsc::Sender<Request> {
+    /// Starts the owner of a session, with its agent if it was built before.
+    pub(crate) fn start(
+        shared: Arc<HostState>,
+        entry: Arc<SessionEntry>,
+        agent: Option<HostedAgent>,
+    ) -> mpsc::Sender<Request> {
         let (requests, inbox) = mpsc::channel(INBOX);
-        let owner = Self {
+        let mut owner = Self {
             shared,
             entry,
             inbox,
@@ -88,7 +94,11 @@ impl Owner {
             run: None,
             shell: None,
             is_closing: false,
+            released: Vec::new(),
         };
+        if let Some(agent) = agent {
+            owner.host(agent);
+        }
         tokio::spawn(owner.work());
         requests
     }
@@ -124,6 +134,9 @@ impl Owner {
         if let Some(hosted) = self.hosted.take() {
             hosted.close().await;
         }
+        for reply in self.released.drain(..) {
+            let _ = reply.send(Ok(()));
+        }
         self.shared.report_change(&self.entry).await;
         self.shared.forget(&self.entry);
     }
@@ -147,6 +160,13 @@ impl Owner {
             Request::Context { reply } => {
                 let _ = reply.send(self.context().await);
             }
+            Request::Plan { reply } => {
+                let _ = reply.send(self.plan().await);
+            }
+            Request::Release { reply } => {
+                self.is_closing = true;
+                self.released.push(reply);
+            }
             Request::Unattended(ask) => self.decline(ask),
             Request::Recover { reply } => {
                 let result = match self.settle().await {
@@ -164,6 +184,11 @@ impl Owner {
         let report = self.agent().await?.context().await.map_err(|error| problems::from_agent(&error))?;
         let parts = report.parts.iter().map(|part| (part.name.clone(), part.tokens)).collect();
         Ok(ContextUse::new(report.window.unwrap_or_default(), parts))
+    }
+
+    async fn plan(&mut self) -> Result<Plan, Problem> {
+        self.finish_ended_run().await?;
+        self.agent().await?.plan().await.map_err(|error| problems::from_agent(&error))
     }
 
     fn decline(&self, ask: UnattendedAsk) {
@@ -231,27 +256,32 @@ impl Owner {
 
     /// Starts a run for a command, and waits until the command is durable.
     async fn start_run(&mut self, accepted: Accepted, run: CommandRun) -> Result<Receipt, Problem> {
+        self.start_with(accepted, async |agent, record| agent.run_command(record, run)).await
+    }
+
+    /// Starts what `run` makes of a command, and waits until the command is durable.
+    async fn start_with(
+        &mut self,
+        accepted: Accepted,
+        run: impl AsyncFnOnce(&Agent, CommandRecord) -> Result<RunStream, AgentError>,
+    ) -> Result<Receipt, Problem> {
         if self.shell.is_some() {
             return Err(wrong_status("a command of the user runs", "wait for its end, or interrupt it"));
         }
         let agent = self.agent().await?;
         // Before the journal has the start of the run: a view must not take it for one that a crash interrupted.
         self.entry.set_running(true);
-        let started = self.read_start(&agent, accepted, run).await;
+        let started = match run(&agent, accepted.record.clone()).await {
+            Ok(stream) => self.read_start(stream, accepted).await,
+            Err(error) => Err(problems::from_agent(&error)),
+        };
         if self.run.is_none() {
             self.entry.set_running(false);
         }
         started
     }
 
-    async fn read_start(
-        &mut self,
-        agent: &Agent,
-        accepted: Accepted,
-        run: CommandRun,
-    ) -> Result<Receipt, Problem> {
-        let mut stream =
-            agent.run_command(accepted.record, run).map_err(|error| problems::from_agent(&error))?;
+    async fn read_start(&mut self, mut stream: RunStream, accepted: Accepted) -> Result<Receipt, Problem> {
         while let Some(event) = stream.next().await {
             if is_record_of(&event, &accepted.id) {
                 let receipt = Receipt::new(accepted.id, event.seq);
@@ -274,12 +304,13 @@ impl Owner {
     async fn on_run_end(&mut self, ended: Result<AgentOutput, AgentError>) {
         self.run = None;
         self.entry.set_running(false);
-        let is_lost = ended.is_err_and(|error| !matches!(error, AgentError::Failed(_)));
-        if is_lost {
-            // A new agent reads the journal again.
-            self.hosted = None;
-        } else {
-            self.deliver().await;
+        match ended {
+            Ok(_) | Err(AgentError::Failed(_)) => self.deliver().await,
+            Err(error) => {
+                // A new agent reads the journal again.
+                self.hosted = None;
+                self.entry.send_live(Live::RunLost { problem: problems::from_agent(&error) });
+            }
         }
         self.shared.report_change(&self.entry).await;
     }

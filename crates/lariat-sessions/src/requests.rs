@@ -2,6 +2,7 @@
 
 use lariat_api::{ContextUse, Principal, Problem, Receipt, SessionCommand};
 use lariat_core::id::RequestId;
+use lariat_runtime::Plan;
 use tokio::sync::oneshot;
 
 /// What clients and the host ask an owner.
@@ -14,6 +15,10 @@ pub(crate) enum Request {
     },
     /// Report what fills the context window.
     Context { reply: oneshot::Sender<Result<ContextUse, Problem>> },
+    /// Report the queued changes, each with what it would do now.
+    Plan { reply: oneshot::Sender<Result<Plan, Problem>> },
+    /// Close the agent, after the run if one is active, without a record in the journal.
+    Release { reply: oneshot::Sender<Result<(), Problem>> },
     /// A question waits, and no client is attached.
     Unattended(UnattendedAsk),
     /// Continue a run that ended with its process.

@@ -33,6 +33,8 @@ pub(crate) struct SessionEntry {
     live: broadcast::Sender<Live>,
     owner: Mutex<Option<mpsc::Sender<Request>>>,
     is_running: AtomicBool,
+    /// Whether the host has an agent for the session, which may have no events yet.
+    is_adopted: AtomicBool,
     attached: AtomicUsize,
 }
 
@@ -45,6 +47,7 @@ impl SessionEntry {
             live: broadcast::channel(LIVE_ITEMS).0,
             owner: Mutex::new(None),
             is_running: AtomicBool::new(false),
+            is_adopted: AtomicBool::new(false),
             attached: AtomicUsize::new(0),
         }
     }
@@ -75,7 +78,7 @@ impl SessionEntry {
 
     /// Returns the fold of the newest usable snapshot. Without one, or if the store fails, the caller reads all events.
     async fn resume(&self) -> Option<ViewFold> {
-        let mut at_most = self.store.head(&self.session_id).await.ok()?;
+        let mut at_most = self.store.head(&self.session_id).await.ok().filter(|head| *head > 0)?;
         for _ in 0..STORED_SNAPSHOTS {
             let stored = self.store.snapshot(&self.session_id, at_most).await.ok()??;
             if let Some(snapshot) = ViewSnapshot::from_bytes(&stored.state, stored.seq) {
@@ -129,6 +132,15 @@ impl SessionEntry {
 
     pub(crate) fn set_running(&self, is_running: bool) {
         self.is_running.store(is_running, Ordering::SeqCst);
+    }
+
+    /// Whether the session exists without events, because the host was given its agent.
+    pub(crate) fn is_adopted(&self) -> bool {
+        self.is_adopted.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn set_adopted(&self) {
+        self.is_adopted.store(true, Ordering::SeqCst);
     }
 
     /// Sends a live item to the attached clients.

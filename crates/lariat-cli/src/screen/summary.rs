@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use lariat_core::event::RunOutcome;
+use lariat_core::session::{ChangeKind, FileChange};
 use lariat_core::usage::Usage;
-use lariat_runtime::{ChangeKind, FileChange};
 use lariat_terminal::theme::{Style, Theme};
 use lariat_terminal::{human, outcome, text};
 

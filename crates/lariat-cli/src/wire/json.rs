@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use lariat_core::event::{LimitKind, RunOutcome};
 use lariat_core::message::StopReason;
+use lariat_core::session::FileChange;
 use lariat_core::usage::Usage;
-use lariat_runtime::{AgentOutput, FileChange};
+use lariat_runtime::AgentOutput;
 use lariat_terminal::outcome::limit_words;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;

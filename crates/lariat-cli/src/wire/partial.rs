@@ -1,10 +1,10 @@
 //! Streams partial replies as events of the Messages API.
 //!
 //! Our events do not say which tool call a piece of arguments belongs to, so tool calls are sent complete at the end of the
-//! reply; text and thinking are streamed. Every started block is ended before the next one and before the message ends,
+//! reply; text and thinking are streamed. If pieces of the text were lost, the end of the reply adds them. Every started block is ended before the next one and before the message ends,
 //! unless the message is withdrawn.
 
-use lariat_core::content::Content;
+use lariat_core::content::{Content, joined_text};
 use lariat_core::event::StreamDelta;
 use lariat_core::id::MessageId;
 use lariat_core::message::AssistantMessage;
@@ -19,6 +19,8 @@ pub(super) struct Partial {
     message: Option<MessageId>,
     open: Option<OpenBlock>,
     index: usize,
+    /// The text that was sent.
+    text: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +32,7 @@ enum OpenBlock {
 impl Partial {
     /// Starts a reply.
     pub(super) fn begin(&mut self, id: MessageId, model: &str) -> Vec<Value> {
-        *self = Self { message: Some(id), open: None, index: 0 };
+        *self = Self { message: Some(id), ..Self::default() };
         vec![json!({
             "type": "message_start",
             "message": {
@@ -59,6 +61,9 @@ impl Partial {
             ),
             _ => return Vec::new(),
         };
+        if let StreamDelta::Text { delta } = delta {
+            self.text.push_str(delta);
+        }
         let mut events = Vec::new();
         if self.open != Some(kind) {
             events.extend(self.close());
@@ -80,7 +85,12 @@ impl Partial {
         if self.message != Some(id) {
             return Vec::new();
         }
-        let mut events: Vec<Value> = self.close().into_iter().collect();
+        let text = joined_text(&reply.content);
+        let mut events = match text.strip_prefix(&self.text) {
+            Some(rest) if !rest.is_empty() => self.piece(&StreamDelta::Text { delta: rest.to_owned() }),
+            _ => Vec::new(),
+        };
+        events.extend(self.close());
         for call in reply.content.iter().filter_map(Content::as_tool_call) {
             let index = self.index;
             events.extend([

@@ -272,6 +272,22 @@ fn partial_replies_precede_the_reply_on_request() {
 }
 
 #[test]
+fn text_that_was_not_streamed_is_added_at_the_end_of_the_reply() {
+    let whole = reply(11, vec![Content::text("one two three")], StopReason::Stop);
+    let begun = || MessageRef::unresolved(whole.id());
+    let delta = StreamDelta::Text { delta: "one ".to_owned() };
+    let event_log = EventLog::default()
+        .turn()
+        .add(AgentEvent::MessageStart { message: begun() })
+        .add(AgentEvent::MessageUpdate { message: begun(), delta })
+        .add_message(Arc::clone(&whole));
+    let mut partial = stream(StreamOptions { partial: true, ..StreamOptions::default() });
+    let lines: Vec<Value> = event_log.events.iter().flat_map(|event| partial.event(event)).collect();
+    let texts = lines.iter().filter_map(|line| line["event"]["delta"]["text"].as_str());
+    assert_eq!(texts.collect::<Vec<_>>(), ["one ", "two three"]);
+}
+
+#[test]
 fn user_messages_are_written_only_on_request() {
     let event_log = EventLog::default()
         .add_message(message(11, Message::user("do it")))

@@ -100,6 +100,9 @@ pub struct CommandRecord {
     pub action: String,
     /// A digest of the whole command: a retry has the same one.
     pub digest: String,
+    /// Whether the client hosts the session itself. If its process ends, no other host continues the run on its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_in_process: bool,
 }
 
 impl CommandRecord {
@@ -117,6 +120,7 @@ impl CommandRecord {
             by: by.into(),
             action: action.into(),
             digest: digest.into(),
+            is_in_process: false,
         }
     }
 }

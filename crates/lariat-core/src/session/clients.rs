@@ -45,6 +45,9 @@ pub struct ClientState {
     commands: Arc<Vec<(u64, u64)>>,
     /// Position and sender of the newest command: the next event is its effect.
     newest_command: Option<(u64, String)>,
+    /// Whether the client that sent the newest command hosts the session itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_in_process: bool,
     answered: VecDeque<AnsweredAsk>,
     is_closed: bool,
     /// The restore of files that has begun and not ended.
@@ -138,6 +141,7 @@ impl ClientState {
             AgentEvent::CommandAccepted(command) => {
                 Arc::make_mut(&mut self.commands).push((id_hash(&command.command_id), record.seq));
                 self.newest_command = Some((record.seq, command.by.clone()));
+                self.is_in_process = command.is_in_process;
                 self.is_closed = command.action == "close";
             }
             AgentEvent::AgentStart(start) => {
@@ -324,9 +328,9 @@ impl ClientState {
         self.commands.iter().filter(|(known, _)| *known == hash).map(|(_, seq)| *seq).collect()
     }
 
-    /// Returns whether a client of a host sent a command.
+    /// Returns whether a client of a host sent the newest command, and not one that hosts the session itself.
     pub const fn is_commanded(&self) -> bool {
-        self.newest_command.is_some()
+        self.newest_command.is_some() && !self.is_in_process
     }
 
     /// Returns the newest answers, newest first, each with the client that answered; `None` if the session did.

@@ -75,6 +75,16 @@ fn decisions_of_an_import_do_not_apply() {
 }
 
 #[test]
+fn session_that_its_client_hosts_itself_is_left_to_that_client() {
+    let mut own = CommandRecord::new("b", "test", "ann", "prompt", "digest");
+    own.is_in_process = true;
+    let own = AgentEvent::CommandAccepted(Box::new(own));
+    assert!(after([command("a", "ann")]).is_commanded());
+    assert!(!after([command("a", "ann"), own.clone()]).is_commanded());
+    assert!(after([own, command("a", "ann")]).is_commanded());
+}
+
+#[test]
 fn state_survives_its_snapshot() {
     let state = after([command("a", "ann"), queued(1, QueueKind::Steering), mode("plan")]);
     let json = serde_json::to_string(&state).unwrap();

@@ -6,6 +6,7 @@
 mod budget;
 mod clients;
 mod failures;
+mod file_changes;
 mod fold;
 mod memory;
 mod record;
@@ -16,6 +17,7 @@ pub use crate::event::{SessionFormation, Task};
 pub use budget::SessionBudget;
 pub use clients::{ChildRun, ChosenModel, ClientState, Question, UserCommand, WaitingMessage};
 pub use failures::Failure;
+pub use file_changes::{ChangeKind, FileChange, FileChanges};
 pub(crate) use fold::FoldStart;
 pub use fold::SessionFold;
 pub use memory::{AnsweredRequest, QueuedChange, SessionMemory, TASK_LIST, approved_call_id};

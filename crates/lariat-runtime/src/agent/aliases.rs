@@ -75,6 +75,12 @@ impl Agent {
     /// # Errors
     /// If the agent is busy, the session has no such run, or its journal cannot be read or written.
     pub async fn rerun(&self, run: Option<u64>) -> Result<RunStream, AgentError> {
+        let task = self.return_to_start(run).await?;
+        self.start(task, Caller::Watches, None)
+    }
+
+    /// Returns to the recorded start of a run; what remains is to continue from there.
+    pub(super) async fn return_to_start(&self, run: Option<u64>) -> Result<Task, AgentError> {
         let read = self.borrow(async |context, _| {
             context.refresh().await?;
             Ok(context.journal().read_from(0).await?)
@@ -82,7 +88,7 @@ impl Agent {
         let started = run_start(&read.await?, run).and_then(|start| start.message_id);
         self.rewind(Some(started.ok_or(AgentError::UnknownRun(run))?)).await?;
         let tag = self.shared.config.ports.stamp().now.to_string();
-        self.start(Task::Continue(ContinuationKind::Rerun { tag }), Caller::Watches, None)
+        Ok(Task::Continue(ContinuationKind::Rerun { tag }))
     }
 
     /// Like [`continue_loop`](Self::continue_loop) to the end of the run, and passes every event to `sender`.

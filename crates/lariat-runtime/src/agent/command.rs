@@ -45,6 +45,20 @@ impl Agent {
         self.start(Task::Command(Box::new(command), Box::new(task)), Caller::Watches, None)
     }
 
+    /// Runs an earlier run again for a command, as [`Agent::rerun`] does. The return to its start is recorded first, so a
+    /// command that a crash lost can be sent again.
+    ///
+    /// # Errors
+    /// As for [`Agent::rerun`].
+    pub async fn rerun_by_command(
+        &self,
+        command: CommandRecord,
+        run: Option<u64>,
+    ) -> Result<RunStream, AgentError> {
+        let task = self.return_to_start(run).await?;
+        self.start(Task::Command(Box::new(command), Box::new(task)), Caller::Watches, None)
+    }
+
     /// Starts a run on the messages that wait in the queues.
     ///
     /// # Errors

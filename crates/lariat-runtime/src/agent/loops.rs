@@ -9,12 +9,13 @@ use lariat_core::cancel::CancellationToken;
 use lariat_core::event::ContinuationKind;
 use lariat_core::message::AgentMessage;
 use lariat_core::run::Run;
+use lariat_core::session::FileChanges;
 
 use super::context::{AgentContext, AgentLoopConfig, LoadedJournal};
 use super::error::{AgentError, RunFailure};
 use super::forward::{EndSignal, EventSender, forward_events};
 use super::output::AgentOutput;
-use crate::drive::{Driver, FileChanges, RunHandle, redaction};
+use crate::drive::{Driver, RunHandle, redaction};
 use crate::observe::{DEFAULT_CAPACITY, Subscription};
 
 /// Runs a loop on new prompts. The context holds the conversation before and after.

@@ -6,11 +6,12 @@ use lariat_core::content::joined_text;
 use lariat_core::event::RunOutcome;
 use lariat_core::id::LoopId;
 use lariat_core::message::{SharedMessage, StopReason};
+use lariat_core::session::FileChange;
 use lariat_core::usage::{Cost, Usage};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::drive::{FileChange, FinishedRun};
+use crate::drive::FinishedRun;
 
 /// The result of a run.
 #[derive(Clone, Debug, Serialize)]

@@ -5,19 +5,21 @@
 use std::time::Duration;
 
 use lariat_api::{
-    Action, Answer, Ask, AskKind, AskSubject, Delivery, Edit, ModelView, Principal, Problem, ProblemCode,
-    PromptContent, QueuedMessage, Receipt, SessionCommand,
+    Action, Answer, Ask, AskDigest, AskKind, AskSubject, Delivery, Edit, ModelView, Principal, Problem,
+    ProblemCode, PromptContent, QueuedMessage, Receipt, SessionCommand,
 };
 use lariat_core::event::{AgentEvent, CommandRecord, Description, Event, QueueKind};
 use lariat_core::id::{MessageId, ToolCallId};
 use lariat_core::message::{AgentMessage, Message, UserMessage};
 use lariat_core::permission::PermissionDecision;
 use lariat_core::run::Run;
+use lariat_core::session::Question;
 use lariat_runtime::{CommandEffect, CommandRun};
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
 use super::{Accepted, Owner, ended};
+use crate::asks::{is_plan_digest, plan_digest};
 use crate::problems::{self, wrong_status};
 
 /// Maximum size of the answer to a question, in bytes.
@@ -41,29 +43,35 @@ impl Owner {
         }
         self.finish_ended_run().await?;
         self.settle().await?;
-        let record = CommandRecord::new(
+        let mut record = CommandRecord::new(
             command.id.as_str(),
             command.client.as_str(),
             principal.as_str(),
             action_name(&command.action)?,
             digest,
         );
+        record.is_in_process = self.shared.options.is_in_process;
         let accepted = Accepted { record, id: command.id };
         match command.action {
             Action::Prompt { content, delivery } => self.prompt(accepted, content, delivery).await,
             Action::Continue => self.continue_run(accepted).await,
+            Action::Rerun { run } => {
+                self.check_idle("run an earlier run again").await?;
+                self.start_with(accepted, async |agent, record| agent.rerun_by_command(record, run).await)
+                    .await
+            }
+            Action::RetryAnswer { problem } => self.retry_answer(accepted, &problem).await,
             Action::Interrupt => self.interrupt(accepted).await,
             Action::Answer { ask_id, digest, answer } => {
+                if is_plan_digest(&digest) && ask_id == crate::asks::ask_id(Question::Plan) {
+                    return self.answer_reviewed_plan(accepted, &digest, answer).await;
+                }
                 let asks = self.entry.fold().await?.asks();
                 let Some(ask) = asks.into_iter().find(|ask| ask.id == ask_id) else {
                     return Err(self.late_answer(&ask_id).await);
                 };
                 if ask.digest != digest {
-                    return Err(Problem::new(
-                        ProblemCode::DigestMismatch,
-                        "the answer belongs to another version of the question",
-                    )
-                    .with_hint("show the question again"));
+                    return Err(other_version());
                 }
                 if !answer.fits(ask.subject.kind()) {
                     return Err(Problem::new(ProblemCode::Invalid, "the answer does not fit the question"));
@@ -165,7 +173,7 @@ impl Owner {
 
     /// Waits for the task of a run whose end is in the journal: for clients, the session is idle, and a message that
     /// comes now starts a run instead of waiting in the queue of the old one.
-    async fn finish_ended_run(&mut self) -> Result<(), Problem> {
+    pub(super) async fn finish_ended_run(&mut self) -> Result<(), Problem> {
         let deadline = Instant::now() + RUN_TASK_END;
         while self.run.is_some() && !self.entry.fold().await?.has_open_run() && Instant::now() < deadline {
             // A run that delivers queued messages has no event yet, so look again soon.
@@ -195,6 +203,14 @@ impl Owner {
             (false, true) => self.record(accepted, Vec::new()).await,
             (false, false) => self.start_run(accepted, CommandRun::Continue).await,
         }
+    }
+
+    async fn retry_answer(&mut self, accepted: Accepted, problem: &str) -> Result<Receipt, Problem> {
+        self.check_idle("ask for another answer").await?;
+        self.agent().await?;
+        let write = self.hosted.as_ref().and_then(|hosted| hosted.hosted.retry_message.clone());
+        let write = write.ok_or_else(|| unsupported("the answers of this session have no schema"))?;
+        self.start_run(accepted, CommandRun::Prompt(vec![write(problem)])).await
     }
 
     async fn interrupt(&mut self, accepted: Accepted) -> Result<Receipt, Problem> {
@@ -272,9 +288,35 @@ impl Owner {
         if approved.is_empty() {
             return self.note(accepted, AgentEvent::PlanDecided { approved, rejected }).await;
         }
-        let plan = self.agent().await?.plan().await.map_err(|error| problems::from_agent(&error))?;
+        let plan = self.plan().await?;
         let decision = plan.decide(&approved, &rejected);
         self.start_run(accepted, CommandRun::Plan(decision)).await
+    }
+
+    /// Decides about a plan that a person saw with its previews, if every change would still do the same. The run checks
+    /// that again when it starts.
+    async fn answer_reviewed_plan(
+        &mut self,
+        accepted: Accepted,
+        digest: &AskDigest,
+        answer: Answer,
+    ) -> Result<Receipt, Problem> {
+        let plan = self.plan().await?;
+        if plan_digest(&plan) != *digest {
+            return Err(other_version());
+        }
+        match answer {
+            // The model learns what was approved and what was rejected.
+            Answer::Plan { approved, rejected } => {
+                let decision = plan.decide(&approved, &rejected);
+                self.start_run(accepted, CommandRun::Plan(decision)).await
+            }
+            Answer::Decline { .. } => {
+                let rejected = plan.changes.iter().map(|change| change.id.clone()).collect();
+                self.note(accepted, AgentEvent::PlanDecided { approved: Vec::new(), rejected }).await
+            }
+            _ => Err(unsupported("the host cannot answer this kind of question")),
+        }
     }
 
     async fn edit_queue(&mut self, accepted: Accepted, edit: Edit) -> Result<Receipt, Problem> {
@@ -345,6 +387,11 @@ impl Owner {
         self.host(hosted);
         Ok(receipt)
     }
+}
+
+fn other_version() -> Problem {
+    Problem::new(ProblemCode::DigestMismatch, "the answer belongs to another version of the question")
+        .with_hint("show the question again")
 }
 
 fn enqueue(queued: &QueuedMessage, content: PromptContent) -> CommandEffect {

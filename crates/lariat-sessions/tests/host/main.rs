@@ -14,6 +14,7 @@ mod conformance;
 mod fixture;
 mod local_hosts;
 mod on_runtime;
+mod one_client;
 mod reading;
 mod snapshots;
 mod work_outside_runs;

@@ -3,20 +3,19 @@
 //! Durable events come from the log and live ones from the live channel; [`Feed`] puts them in one order. Invariant:
 //! detaching, however it happens, stops nothing.
 
-use std::collections::VecDeque;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use lariat_api::{
-    Action, Answer, AskSubject, Delivery, ItemStream, Live, LiveItem, LogItem, LogRequest, PromptContent,
-    SessionStatus, SessionView, Sessions as _,
+    Action, Answer, AskSubject, Delivery, ItemStream, LogItem, LogRequest, PromptContent, SessionStatus,
+    SessionView, Sessions as _,
 };
 use lariat_core::clock::Clock as _;
 use lariat_core::content::ToolCall;
 use lariat_core::display;
 use lariat_core::event::{AgentEvent, Event};
-use lariat_core::id::{RequestId, SessionId};
+use lariat_core::id::RequestId;
 use lariat_core::permission::{PermissionRequest, UserQuestion};
 use lariat_runtime::system::SystemClock;
 use lariat_terminal::approval;
@@ -24,12 +23,13 @@ use lariat_terminal::finished_call::Verbosity;
 use lariat_terminal::theme::{Style, Theme};
 use tokio::time::Instant;
 
+use super::client::SessionClient;
+use super::feed::{Feed, FeedItem};
 use super::inputs::{InputEvent, Inputs, OptionalInputs};
 use super::keys::Key;
 use super::output::{Stdout, write_stderr};
 use super::questions::{Outcome, PendingQuestion, Questions};
 use super::terminal::Terminal;
-use super::tool_questions::{AskedBy, ToolQuestion};
 use crate::args::background::AttachArgs;
 use crate::commands::CommandResult;
 use crate::commands::background::{Connection, from_protocol};
@@ -51,25 +51,25 @@ pub(crate) async fn attach(env: &ProcessEnv, args: &AttachArgs) -> CommandResult
     if view.seq <= SHOWN_FROM_START {
         request.after = None;
     }
-    let log = connection.remote.log(&view.session_id, request).await.map_err(from_protocol)?;
     if args.json {
-        return print_log(log).await;
+        return print_log(connection.remote.log(&view.session_id, request).await.map_err(from_protocol)?)
+            .await;
     }
-    let live = connection.remote.live(&view.session_id).await.map_err(from_protocol)?;
+    let client = SessionClient { sessions: Arc::new(connection.remote), session_id: view.session_id.clone() };
+    let feed = Feed::open(&client.sessions, &client.session_id, request).await.map_err(from_protocol)?;
     let place = env.load_project(&env.load_options(None))?;
     let (theme, out) =
         (env.terminal(&place.settings, Stream::Error), env.terminal(&place.settings, Stream::Output));
     let terminal = if std::io::stderr().is_terminal() { Terminal::open(theme.live) } else { None };
     let interactive = terminal.is_some();
-    let (inputs, _) = Inputs::new(terminal)?;
+    let inputs = Inputs::new(terminal)?;
     let id: String = view.session_id.as_str().chars().take(ID).collect();
     if theme.is_terminal {
         let line = format!("session {id} · {} · type to steer, Ctrl-C to detach\n", status(&view));
         write_stderr(&theme.paint(Style::Dim, &line));
     }
     let mut attached = Attached {
-        session_id: view.session_id.clone(),
-        connection,
+        client,
         inputs,
         interactive,
         printer: Printer::new(out, Verbosity::Normal),
@@ -80,7 +80,7 @@ pub(crate) async fn attach(env: &ProcessEnv, args: &AttachArgs) -> CommandResult
         is_running: false,
         theme,
     };
-    let ended = attached.follow(Feed::new(log, live)).await;
+    let ended = attached.follow(feed).await;
     let end = attached.printer.finish();
     attached.out.write(&end);
     let exit = ended?;
@@ -124,69 +124,9 @@ fn text_of(answer: &Answer) -> Option<String> {
     }
 }
 
-/// Durable and live events in one order.
-struct Feed {
-    log: ItemStream<LogItem>,
-    live: ItemStream<Live>,
-    /// The number of durable events that were delivered.
-    next: u64,
-    /// Live events that follow durable ones that have not arrived yet.
-    held: VecDeque<LiveItem>,
-}
-
-enum FeedItem {
-    Event(Event),
-    Synced,
-    /// The log has ended.
-    Ended,
-}
-
-impl Feed {
-    fn new(log: ItemStream<LogItem>, live: ItemStream<Live>) -> Self {
-        Self { log, live, next: 0, held: VecDeque::new() }
-    }
-
-    /// Waits for the next event. Can be dropped and called again.
-    async fn next(&mut self) -> Result<FeedItem, lariat_api::Problem> {
-        loop {
-            while let Some(item) = self.held.pop_front_if(|item| item.after <= self.next) {
-                // What a durable event has replaced since is not shown any more.
-                if item.after == self.next {
-                    return Ok(FeedItem::Event(item.event));
-                }
-            }
-            tokio::select! {
-                biased;
-                live = self.live.next() => {
-                    if let Some(Ok(Live::Event(item))) = live {
-                        self.held.push_back(item);
-                    } else if live.is_none() {
-                        // The log alone still has everything that matters.
-                        self.live = Box::pin(futures_util::stream::pending());
-                    }
-                }
-                item = self.log.next() => match item {
-                    None => return Ok(FeedItem::Ended),
-                    Some(Err(problem)) => return Err(problem),
-                    Some(Ok(LogItem::Event { event, .. })) => {
-                        self.next = event.seq + 1;
-                        return Ok(FeedItem::Event(event));
-                    }
-                    Some(Ok(LogItem::Synced { cursor })) => {
-                        self.next = cursor.next();
-                        return Ok(FeedItem::Synced);
-                    }
-                    Some(Ok(_)) => {}
-                },
-            }
-        }
-    }
-}
-
 /// A terminal that follows a session.
 struct Attached {
-    session_id: SessionId,
-    connection: Connection,
+    client: SessionClient,
     inputs: Inputs,
     interactive: bool,
     printer: Printer,
@@ -203,29 +143,30 @@ impl Attached {
     async fn follow(&mut self, mut feed: Feed) -> Result<Exit, Problem> {
         loop {
             let optional = OptionalInputs { lines: false, ticks: true };
-            tokio::select! {
-                biased;
-                input = self.inputs.next(None, optional) => match input {
-                    InputEvent::Stop(stop) => return Ok(if self.interactive { Exit::Done } else { stop.exit() }),
-                    InputEvent::TerminalClosed => return Ok(Exit::Done),
-                    InputEvent::Suspend => {
-                        let text = self.printer.pause();
-                        self.out.write(&text);
-                        self.inputs.suspend();
-                        self.ask();
-                    }
-                    InputEvent::Key(key) => self.key(&key).await?,
-                    InputEvent::Tick => self.tick(),
-                    _ => {}
-                },
-                item = feed.next() => match item.map_err(from_protocol)? {
+            match self.inputs.next(feed.next(), optional).await {
+                InputEvent::Session(item) => match item.map_err(from_protocol)? {
                     FeedItem::Event(event) => self.event(&event),
                     FeedItem::Synced => {
                         self.is_synced = true;
                         self.show_asks().await?;
                     }
+                    FeedItem::Lost(problem) => {
+                        self.is_running = false;
+                        self.note(Style::Warning, &format!("the run stopped: {problem}"));
+                    }
                     FeedItem::Ended => return Ok(Exit::Done),
                 },
+                InputEvent::Stop(stop) => return Ok(if self.interactive { Exit::Done } else { stop.exit() }),
+                InputEvent::TerminalClosed => return Ok(Exit::Done),
+                InputEvent::Suspend => {
+                    let text = self.printer.pause();
+                    self.out.write(&text);
+                    self.inputs.suspend();
+                    self.ask();
+                }
+                InputEvent::Key(key) => self.key(&key).await?,
+                InputEvent::Tick => self.tick(),
+                InputEvent::Line(_) | InputEvent::Callback(_) => {}
             }
             // Without a person, there is nothing to wait for after the run.
             if self.out.is_broken() || (self.is_synced && !self.interactive && !self.is_running) {
@@ -258,7 +199,7 @@ impl Attached {
 
     /// Shows the questions that waited before this client came.
     async fn show_asks(&mut self) -> Result<(), Problem> {
-        let view = self.connection.remote.view(&self.session_id).await.map_err(from_protocol)?;
+        let view = self.client.view().await.map_err(from_protocol)?;
         self.is_running = matches!(view.status, SessionStatus::Running | SessionStatus::RequiresAction);
         for ask in view.asks {
             match ask.subject {
@@ -274,12 +215,15 @@ impl Attached {
                     Style::Strong,
                     &format!(
                         "{text}\nanswer with `lariat sessions approve {} --answer TEXT`",
-                        self.session_id
+                        self.client.session_id
                     ),
                 ),
                 AskSubject::Plan { .. } => self.note(
                     Style::Strong,
-                    &format!("a plan waits; `lariat sessions approve {}` carries it out", self.session_id),
+                    &format!(
+                        "a plan waits; `lariat sessions approve {}` carries it out",
+                        self.client.session_id
+                    ),
                 ),
                 _ => {}
             }
@@ -288,8 +232,7 @@ impl Attached {
     }
 
     fn put_question(&mut self, request: RequestId, question: UserQuestion) {
-        let asked_by = AskedBy::Session(request);
-        if self.questions.put(PendingQuestion::Tool(ToolQuestion { question, asked_by })) {
+        if self.questions.put(PendingQuestion::Model(request, question)) {
             self.ask();
         }
     }
@@ -335,7 +278,7 @@ impl Attached {
                 write_stderr(&format!("{}\n", approval::decision_text(&decision)));
                 self.answer(request, Answer::Approval { decision }).await;
             }
-            Outcome::Answered(ToolQuestion { asked_by: AskedBy::Session(request), .. }, answer) => {
+            Outcome::Answered(request, answer) => {
                 write_stderr("\n");
                 let answer = match answer.filter(|answer| !answer.is_empty()) {
                     Some(text) => Answer::Value { value: text.into() },
@@ -355,9 +298,9 @@ impl Attached {
                 self.out.write(&text);
                 let content = PromptContent::text(words.clone());
                 let action = Action::Prompt { content, delivery: Delivery::Steer };
-                match self.connection.send(&self.session_id, action).await {
+                match self.client.send(action).await {
                     Ok(_) => self.note(Style::Strong, &format!("you: {words}")),
-                    Err(problem) => self.note(Style::Warning, &format!("not sent: {}", problem.cause)),
+                    Err(problem) => self.note(Style::Warning, &format!("not sent: {problem}")),
                 }
             }
             _ => {}
@@ -367,20 +310,10 @@ impl Attached {
 
     /// Answers a question, and shows the next one.
     async fn answer(&mut self, request: RequestId, answer: Answer) {
-        if let Err(problem) = self.send_answer(request, answer).await {
-            self.note(Style::Warning, &problem.cause);
+        if let Err(problem) = self.client.answer(request, answer).await {
+            self.note(Style::Warning, &problem.message);
         }
         self.ask();
-    }
-
-    async fn send_answer(&self, request: RequestId, answer: Answer) -> Result<(), Problem> {
-        let view = self.connection.remote.view(&self.session_id).await.map_err(from_protocol)?;
-        let id = request.to_string();
-        let Some(ask) = view.asks.iter().find(|ask| ask.id.as_str() == id) else {
-            return Err(Problem::new(Exit::Failed, "another client answered first"));
-        };
-        let action = Action::Answer { ask_id: ask.id.clone(), digest: ask.digest.clone(), answer };
-        self.connection.send(&self.session_id, action).await.map(drop)
     }
 
     fn note(&mut self, style: Style, words: &str) {

@@ -1,5 +1,6 @@
 //! Turns the end of a run into an exit code and messages for standard error.
 
+use lariat_api::ProblemCode;
 use lariat_core::event::RunOutcome;
 use lariat_core::store::StoreError;
 use lariat_runtime::AgentError;
@@ -43,6 +44,19 @@ pub(super) fn failed(error: AgentError) -> Problem {
         AgentError::Store(error @ StoreError::Busy { .. }) => Problem::from(ServiceError::Store(error)),
         other => Problem::from(ServiceError::Agent(other)),
     }
+}
+
+/// The error of a host in this process, for the user.
+pub(super) fn host_problem(problem: lariat_api::Problem) -> Problem {
+    let (exit, hint) = match problem.code {
+        ProblemCode::OwnedElsewhere => {
+            (Exit::Session, Some("wait for the other process, or end it".to_owned()))
+        }
+        ProblemCode::NotFound => (Exit::Session, problem.hint),
+        ProblemCode::Damaged => (Exit::VerificationFailed, problem.hint),
+        _ => (Exit::Failed, problem.hint),
+    };
+    Problem { hint, place: problem.place, ..Problem::new(exit, problem.message) }
 }
 
 /// The closing summary for the user. `session` is its id if it can be resumed.

@@ -7,14 +7,14 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use lariat_core::event::{AgentEvent, EventRecord};
+use lariat_core::event::{AgentEvent, Event, EventRecord};
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
 use lariat_guard::Mode;
 use lariat_guard::hooks::{HandlerResult, HookRunner};
 use lariat_runtime::{AgentError, RunStream};
 use lariat_service::models::Models;
 use lariat_service::{
-    HookCallbacks, LoadedProject, LocalService, Prompt, ServiceError, Session, SessionOptions,
+    AgentFacts, HookCallbacks, LoadedProject, LocalService, Prompt, ServiceError, Session, SessionOptions,
     SessionSelector,
 };
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ use uuid::Uuid;
 use super::callbacks::CallbackCall;
 use super::inputs::{InputEvent, Inputs, OptionalInputs, StdinLine, Stop};
 use super::output::{Stdout, facts, mcp_servers, report};
-use super::{CommandResult, RETRIES, ending, load_options};
+use super::{CommandResult, ending, load_options};
 use crate::args::task::Task;
 use crate::exit::Exit;
 use crate::problem::Problem;
@@ -32,6 +32,9 @@ use crate::process_env::ProcessEnv;
 use crate::wire::json::{Ending, SchemaCheck};
 use crate::wire::sdk::{self, ControlLine, Request};
 use crate::wire::stream_json::{StreamJson, mode_name};
+
+/// How often the model may retry an answer that does not match the schema.
+const RETRIES: u32 = 2;
 
 /// Maximum number of queued prompts.
 const MAX_QUEUED: usize = 64;
@@ -121,11 +124,11 @@ pub(super) async fn serve(
         if host.active.is_none() && !host.begin(is_open).await? {
             break;
         }
-        let run = host.active.as_mut().map(|active| &mut active.run);
+        let event = next_event(host.active.as_mut().map(|active| &mut active.run));
         let optional = OptionalInputs { lines: is_open && host.queue.len() < MAX_QUEUED, ticks: false };
-        match inputs.next(run, optional).await {
-            InputEvent::Event(event) => host.event(&event),
-            InputEvent::RunEnded => host.finish_run().await?,
+        match inputs.next(event, optional).await {
+            InputEvent::Session(Some(event)) => host.event(&event),
+            InputEvent::Session(None) => host.finish_run().await?,
             InputEvent::Stop(stop) if host.stop.is_some() => return Ok(stop.exit()),
             InputEvent::Stop(stop) => {
                 host.stop = Some(stop);
@@ -146,17 +149,21 @@ pub(super) async fn serve(
                 host.deny_open_requests();
             }
             InputEvent::Callback(call) => host.call_back(call),
-            InputEvent::Question(_)
-            | InputEvent::Tick
-            | InputEvent::Suspend
-            | InputEvent::Key(_)
-            | InputEvent::TerminalClosed => {}
+            InputEvent::Tick | InputEvent::Suspend | InputEvent::Key(_) | InputEvent::TerminalClosed => {}
         }
     }
     inputs.close_callbacks();
     host.callbacks.clear();
     host.session.close().await;
     Ok(host.stop.map_or(host.last, Stop::exit))
+}
+
+/// The next event of the run; `None` at its end.
+async fn next_event(run: Option<&mut RunStream>) -> Option<Event> {
+    match run {
+        Some(run) => run.next().await,
+        None => std::future::pending().await,
+    }
 }
 
 impl Host<'_> {
@@ -176,7 +183,9 @@ impl Host<'_> {
         let run = match queued {
             QueuedTask::Recover => self.session.recover()?,
             QueuedTask::Prompt(prompt) => {
-                let init = self.lines.init(&facts(&self.session, self.place.path()), Uuid::new_v4());
+                let init = self
+                    .lines
+                    .init(&facts(&AgentFacts::from(&self.session), self.place.path()), Uuid::new_v4());
                 self.out.line(&init);
                 self.session.prompt(prompt)?
             }
@@ -388,7 +397,7 @@ impl Host<'_> {
                 let model = self.session.model();
                 Ok(sdk::context_usage(&report, &model.id, model.context_window))
             }
-            Request::McpStatus => Ok(json!({ "mcpServers": mcp_servers(&self.session) })),
+            Request::McpStatus => Ok(json!({ "mcpServers": mcp_servers(&self.session.mcp_servers()) })),
             Request::Unknown(name) => Err(format!("`{name}` is not supported")),
         }
     }

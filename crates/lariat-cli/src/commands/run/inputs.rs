@@ -1,15 +1,11 @@
-//! Waits for everything that can happen during a session: run events, signals, keys, input lines, questions from tools, ticks.
+//! Waits for everything that can happen during a session: events, signals, keys, input lines, ticks.
 //!
-//! Holds the only `select!`. A separate thread reads the terminal and standard input, because such a read cannot be cancelled.
+//! A separate thread reads the terminal and standard input, because such a read cannot be cancelled.
 //! A line longer than [`sdk::MAX_LINE_BYTES`] is an error and ends the input.
 
 use std::io::{BufRead as _, Read as _};
-use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_core::event::Event;
-use lariat_runtime::RunStream;
-use lariat_tools::UserPrompter;
 use rustix::process::{Signal as Number, getpid, kill_process};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -17,7 +13,6 @@ use tokio::sync::mpsc;
 use super::callbacks::CallbackCall;
 use super::keys::Key;
 use super::terminal::{Terminal, TerminalEvent};
-use super::tool_questions::{self, ToolQuestion};
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::wire::sdk;
@@ -28,12 +23,10 @@ const TICK: Duration = Duration::from_millis(100);
 /// Maximum number of queued lines. When the queue is full, the writing program blocks.
 const MAX_QUEUED_LINES: usize = 16;
 
-/// Something that happened.
-pub(super) enum InputEvent {
-    /// An event of the run.
-    Event(Event),
-    /// The run ended.
-    RunEnded,
+/// Something that happened. `T` is what the session did.
+pub(super) enum InputEvent<T> {
+    /// The session did something.
+    Session(T),
     /// A signal asked the program to stop.
     Stop(Stop),
     /// The user suspended the program (Ctrl-Z).
@@ -44,8 +37,6 @@ pub(super) enum InputEvent {
     Key(Key),
     /// The terminal was closed.
     TerminalClosed,
-    /// A tool asks a question.
-    Question(ToolQuestion),
     /// A hook calls a function of the controlling program.
     Callback(CallbackCall),
     /// [`TICK`] passed.
@@ -97,7 +88,6 @@ pub(super) struct Inputs {
     interrupt: Signal,
     terminate: Signal,
     terminal_inputs: Option<TerminalInputs>,
-    questions: Option<mpsc::Receiver<ToolQuestion>>,
     lines: Option<mpsc::Receiver<StdinLine>>,
     callbacks: Option<mpsc::Receiver<CallbackCall>>,
 }
@@ -113,11 +103,10 @@ struct TerminalInputs {
 }
 
 impl Inputs {
-    /// Installs the signal handlers. With a terminal, also reads keys and accepts questions from tools.
-    pub(super) fn new(terminal: Option<Terminal>) -> Result<(Self, Option<Arc<dyn UserPrompter>>), Problem> {
+    /// Installs the signal handlers. With a terminal, also reads keys.
+    pub(super) fn new(terminal: Option<Terminal>) -> Result<Self, Problem> {
         let listen = |kind| signal(kind).map_err(|error| Problem::new(Exit::Failed, error.to_string()));
         let number = |signal: Number| SignalKind::from_raw(signal.as_raw());
-        let (asker, questions) = terminal.is_some().then(tool_questions::terminal_asker).unzip();
         let terminal_inputs = match terminal {
             None => None,
             Some(terminal) => Some(TerminalInputs {
@@ -129,15 +118,13 @@ impl Inputs {
                 quit: listen(SignalKind::quit())?,
             }),
         };
-        let inputs = Self {
+        Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
             terminal_inputs,
-            questions,
             lines: None,
             callbacks: None,
-        };
-        Ok((inputs, asker))
+        })
     }
 
     /// Also waits for calls of the controlling program's functions.
@@ -150,21 +137,24 @@ impl Inputs {
         self.callbacks = None;
     }
 
-    /// Waits for the next thing to happen.
-    pub(super) async fn next(&mut self, run: Option<&mut RunStream>, optional: OptionalInputs) -> InputEvent {
+    /// Waits for the next thing to happen. `session` waits for the session, and can be dropped and made again.
+    pub(super) async fn next<T>(
+        &mut self,
+        session: impl Future<Output = T>,
+        optional: OptionalInputs,
+    ) -> InputEvent<T> {
         if optional.lines && self.lines.is_none() {
             self.lines = Some(read_lines());
         }
-        let Self { interrupt, terminate, terminal_inputs, questions, lines, callbacks } = self;
+        let Self { interrupt, terminate, terminal_inputs, lines, callbacks } = self;
         tokio::select! {
             biased;
             _ = interrupt.recv() => InputEvent::Stop(Stop::Interrupt),
             _ = terminate.recv() => InputEvent::Stop(Stop::Terminate),
             terminal_event = next_terminal_event(terminal_inputs) => terminal_event,
-            event = event(run) => event.map_or(InputEvent::RunEnded, InputEvent::Event),
+            happened = session => InputEvent::Session(happened),
             line = line(lines), if optional.lines => InputEvent::Line(line),
             call = next_of(callbacks) => InputEvent::Callback(call),
-            question = next_of(questions) => InputEvent::Question(question),
             () = tokio::time::sleep(TICK), if optional.ticks => InputEvent::Tick,
         }
     }
@@ -178,7 +168,7 @@ impl Inputs {
     }
 }
 
-async fn next_terminal_event(terminal_inputs: &mut Option<TerminalInputs>) -> InputEvent {
+async fn next_terminal_event<T>(terminal_inputs: &mut Option<TerminalInputs>) -> InputEvent<T> {
     let Some(TerminalInputs { terminal, keys, suspend, resumed, hang_up, quit }) = terminal_inputs else {
         return std::future::pending().await;
     };
@@ -196,13 +186,6 @@ async fn next_terminal_event(terminal_inputs: &mut Option<TerminalInputs>) -> In
                 None => return std::future::pending().await,
             },
         }
-    }
-}
-
-async fn event(run: Option<&mut RunStream>) -> Option<Event> {
-    match run {
-        Some(run) => run.next().await,
-        None => std::future::pending().await,
     }
 }
 

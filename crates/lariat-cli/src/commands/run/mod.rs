@@ -3,16 +3,20 @@
 //! The steps: load the directory, open the service and the session, recover an interrupted run, send the prompt, review the plan,
 //! report the end. Standard output carries the answer and nothing else; everything else goes to standard error.
 //!
-//! - `terminal`, `keys`, `draft`: what the user types. `inputs`: waits for all inputs. `tool_questions`: questions from tools.
+//! - `terminal`, `keys`, `draft`: what the user types. `inputs`: waits for all inputs.
 //! - `questions`: which key answers which question. `watch`: follows a run for a user or a script. `plan`: reviews a plan.
+//! - `feed`: the events of a session in one order. `client`: sends commands to its host. `figures`: what a run did, from its events.
 //! - `attached`: follows a session of the background host. `host`: serves a controlling program. `callbacks`: calls its functions for hooks. `output`: writes the output. `background`, `ending`: the closing messages.
 //!   `files`: reads the prompt and other inputs.
 
 mod attached;
 mod background;
 mod callbacks;
+mod client;
 mod draft;
 mod ending;
+mod feed;
+mod figures;
 mod files;
 mod host;
 mod inputs;
@@ -21,20 +25,23 @@ mod output;
 mod plan;
 mod questions;
 mod terminal;
-mod tool_questions;
 mod watch;
 
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
+use lariat_api::{Action, Delivery, PromptContent, SessionStatus, SessionView};
 use lariat_core::archive::SessionSummary;
 use lariat_core::clock::Clock as _;
+use lariat_core::content::Content;
 use lariat_core::display;
 use lariat_core::id::SessionId;
 use lariat_guard::Mode;
 use lariat_runtime::system::SystemClock;
+use lariat_server::unix;
 use lariat_service::{
-    LoadOptions, LoadedProject, LocalService, Prompt, ServiceError, Session, SessionOptions, SessionSelector,
+    AnswerAttempts, AnswerCheck, HostedSession, LoadOptions, LoadedProject, LocalService, Prompt,
+    ServiceError, SessionOptions, SessionSelector,
 };
 use lariat_terminal::theme::{Style, Theme};
 use lariat_terminal::{human, text};
@@ -54,9 +61,6 @@ use output::{RunOutput, report, write_stderr};
 use plan::ReviewResult;
 use terminal::Terminal;
 use watch::{FollowResult, RunWatcher};
-
-/// How often the model may retry an answer that does not match the schema.
-const RETRIES: u32 = 2;
 
 /// The prompt when a session continues without one and the last message is the model's.
 const CONTINUE_PROMPT: &str = "Continue where you left off.";
@@ -92,41 +96,47 @@ pub(crate) async fn perform(env: &ProcessEnv, task: Task) -> CommandResult {
     let (terminal, _guard) =
         if std::io::stderr().is_terminal() { (terminal, None) } else { (None, terminal) };
     let interactive = terminal.is_some();
-    let (mut inputs, asker) = Inputs::new(terminal)?;
+    let mut inputs = Inputs::new(terminal)?;
     let mut driving = SessionOptions::default();
-    driving.asker = asker;
+    driving.has_clients = interactive;
     driving.schema = schema(&task)?;
     driving.system_prompt.clone_from(&task.system_prompt);
     driving.git = git;
     driving.new_id = new_id(&task, &which)?;
     let claude = env.variable("CLAUDE_CONFIG_DIR").map(PathBuf::from);
     driving.claude_directory = claude.filter(|directory| directory.is_absolute());
-    let session = service.open_session(&place, &which, driving.clone()).await?;
-    for notice in &session.notices {
-        report("note", notice);
-    }
     if task.controlled {
+        let session = service.open_session(&place, &which, driving.clone()).await?;
+        session.notices.iter().for_each(|notice| report("note", notice));
         let (callbacks, calls) = callbacks::channel();
         inputs.take_callbacks(calls);
         let source = host::SessionSource { env, service: &service, task, driving, callbacks };
         return host::serve(source, place, session, which != SessionSelector::New, inputs).await;
     }
+    let principal = unix::principal(env.variable("USER"));
+    let session = service.host_session(&place, &which, driving, principal).await?;
+    session.facts.notices.iter().for_each(|notice| report("note", notice));
+    let view = match &which {
+        SessionSelector::New => None,
+        _ => Some(session.sessions().view(session.id()).await.map_err(ending::host_problem)?),
+    };
     if let Some(moved) = earlier.as_ref().and_then(|earlier| moved_note(earlier, &place)) {
         write_stderr(&moved);
     }
-    let run_output =
-        RunOutput::new(&task, &session, place.path(), env.terminal(&place.settings, Stream::Output));
+    let facts = output::facts(&session.facts, place.path());
+    let screen = env.terminal(&place.settings, Stream::Output);
+    let run_output = RunOutput::new(&task, session.id(), &facts, screen);
     if run_output.is_screen() && theme.is_terminal {
         write_stderr(&opening_line(&session, earlier.as_ref(), interactive, &theme));
     }
-    let mut watch = RunWatcher::new(&session, run_output, inputs, interactive, theme);
-    let ended = run_task(&mut watch, &session, &task, &which, prompt).await;
+    let kept = (!task.ephemeral).then(|| session.id().to_string());
+    let failure_context = FailureContext::of(env, &place, &session.facts.model);
+    let mut watch = RunWatcher::new(session, view.as_ref(), run_output, inputs, interactive, theme).await?;
+    let ended = run_task(&mut watch, &task, view.as_ref(), prompt).await;
     if let Some(exit) = watch.quit() {
         return Ok(exit);
     }
-    session.close().await;
-    let kept = (!task.ephemeral).then(|| session.id().to_string());
-    let failure_context = FailureContext::of(env, &place, session.model());
+    watch.close().await;
     watch.end(ended?, kept.as_deref(), &failure_context)
 }
 
@@ -157,13 +167,13 @@ fn moved_note(earlier: &SessionSummary, place: &LoadedProject) -> Option<String>
 
 /// The first line of a run: model, permission mode and session.
 fn opening_line(
-    session: &Session,
+    session: &HostedSession,
     earlier: Option<&SessionSummary>,
     interactive: bool,
     theme: &Theme,
 ) -> String {
     let dot = theme.mark(" · ", " - ");
-    let model = session.model();
+    let model = &session.facts.model;
     let id: String = session.id().to_string().chars().take(8).collect();
     let which = match earlier {
         None => format!("new session {id}"),
@@ -174,7 +184,7 @@ fn opening_line(
             format!("continues session {id} from {ago}{name}")
         }
     };
-    let mut line = format!("{}/{}{dot}{} mode{dot}{which}", model.provider, model.id, session.mode());
+    let mut line = format!("{}/{}{dot}{} mode{dot}{which}", model.provider, model.id, session.facts.mode);
     if interactive {
         line.push_str(&format!("{dot}Enter steers, Tab queues"));
         let stop = ", Ctrl-C stops";
@@ -248,91 +258,86 @@ fn schema(task: &Task) -> Result<Option<serde_json::Value>, Problem> {
     })
 }
 
-/// Recovers an interrupted run, runs the prompt, reviews the plan, and retries an answer that does not match the schema.
-/// `None` if the user quit.
+/// Continues a run that was interrupted, runs the prompt, reviews the plan, and lets the model retry an answer that does not
+/// match the schema. `None` if the user quit.
 async fn run_task(
-    watch: &mut RunWatcher<'_>,
-    session: &Session,
+    watch: &mut RunWatcher,
     task: &Task,
-    which: &SessionSelector,
+    view: Option<&SessionView>,
     prompt: Option<Prompt>,
 ) -> Result<Option<Ending>, Problem> {
-    let mut last = None;
+    let is_interrupted = view.is_some_and(|view| view.status == SessionStatus::Interrupted);
+    let has_plan = view.is_some_and(|view| !view.plan.changes.is_empty());
+    let decides_plan = task.plan != PlanChoice::Ask;
     let mut ending: Option<Ending> = None;
-    if *which != SessionSelector::New {
-        loop {
-            match watch.follow(session.recover()?).await? {
-                FollowResult::Quit => return Ok(None),
-                FollowResult::Nothing | FollowResult::PlanChanged => break,
-                FollowResult::Finished(output) => {
-                    let now = Ending::of(&output).after(ending.as_ref());
-                    if !output.outcome.is_completed() || watch.is_stopped() {
-                        return Ok(Some(now));
-                    }
-                    (ending, last) = (Some(now), Some(output));
-                }
+    if is_interrupted {
+        match watch.follow(Action::Continue).await? {
+            FollowResult::Quit => return Ok(None),
+            FollowResult::Nothing | FollowResult::PlanChanged => {}
+            FollowResult::Finished(now) if !now.outcome.is_completed() || watch.is_stopped() => {
+                return Ok(Some(*now));
             }
+            FollowResult::Finished(now) => ending = Some(*now),
         }
     }
-    let decides_plan = task.plan != PlanChoice::Ask;
-    let has_plan = match which {
-        SessionSelector::New => false,
-        _ => !session.plan().await?.is_empty(),
-    };
     // A session without a prompt continues with its queued plan, if any.
-    let continues = prompt.is_none()
-        && task.rerun.is_none()
-        && ending.is_none()
-        && !(has_plan && (watch.is_interactive() || decides_plan));
-    let run = match prompt {
-        _ if task.rerun.is_some() => Some(session.rerun(task.rerun.flatten()).await?),
-        Some(prompt) => Some(session.prompt(prompt)?),
-        None if continues => Some(session.continue_run()?),
-        None => None,
+    let continues = ending.is_none() && !(has_plan && (watch.is_interactive() || decides_plan));
+    let action = match (task.rerun, prompt) {
+        (Some(run), _) => Some(Action::Rerun { run }),
+        (None, Some(prompt)) => Some(message(prompt)),
+        (None, None) if continues => Some(Action::Continue),
+        (None, None) => None,
     };
-    if let Some(run) = run {
-        let followed = match watch.follow(run).await? {
-            FollowResult::Nothing if continues => {
-                watch.follow(session.prompt(Prompt::text(CONTINUE_PROMPT))?).await?
-            }
+    if let Some(action) = action {
+        let followed = match watch.follow(action).await? {
+            FollowResult::Nothing => watch.follow(message(Prompt::text(CONTINUE_PROMPT))).await?,
             followed => followed,
         };
-        let FollowResult::Finished(output) = followed else { return Ok(None) };
-        ending = Some(Ending::of(&output).after(ending.as_ref()));
-        last = Some(output);
+        let FollowResult::Finished(now) = followed else { return Ok(None) };
+        ending = Some(now.after(ending.as_ref()));
     }
-    if has_plan || session.mode() == Mode::Plan || decides_plan {
-        ending = match plan::review(watch, session, task.plan.clone(), ending).await? {
+    let has_run = ending.is_some();
+    if has_plan || watch.session.facts.mode == Mode::Plan || decides_plan {
+        ending = match plan::review(watch, task.plan.clone(), ending).await? {
             ReviewResult::Quit => return Ok(None),
             ReviewResult::Done(ending) | ReviewResult::Queued(ending) => ending,
         };
     }
-    let (Some(mut ending), Some(mut output)) = (ending.clone(), last) else {
+    let Some(ending) = ending else {
         // No run took place; the user only decided about a plan.
-        return Ok(Some(ending.unwrap_or_else(Ending::nothing)));
+        return Ok(Some(Ending::nothing()));
     };
-    for tries_left in (0..=RETRIES).rev() {
-        if !output.outcome.is_completed() || watch.is_stopped() {
-            break;
-        }
-        let problem = match session.answer(&output) {
-            None => break,
-            Some(Ok(value)) => {
+    if has_run { check_answer(watch, ending).await } else { Ok(Some(ending)) }
+}
+
+/// Checks the answer against the schema, and lets the model try again. `None` if the user quit.
+async fn check_answer(watch: &mut RunWatcher, mut ending: Ending) -> Result<Option<Ending>, Problem> {
+    let mut attempts = AnswerAttempts::default();
+    while ending.outcome.is_completed() && !watch.is_stopped() {
+        let problem = match watch.session.check_answer(&ending.text, &mut attempts) {
+            Some(AnswerCheck::Retry(problem)) => problem,
+            Some(AnswerCheck::Match(value)) => {
                 ending.schema_check = Some(SchemaCheck::Match(value));
                 break;
             }
-            Some(Err(problem)) => problem,
+            Some(AnswerCheck::Mismatch(problem)) => {
+                ending.schema_check = Some(SchemaCheck::Mismatch(problem));
+                break;
+            }
+            _ => break,
         };
         ending.schema_check = Some(SchemaCheck::Mismatch(problem.clone()));
-        if tries_left == 0 {
-            break;
-        }
-        let Some(run) = session.retry_answer(&problem)? else { break };
-        match watch.follow(run).await? {
-            FollowResult::Finished(again) => output = again,
+        match watch.follow(Action::RetryAnswer { problem }).await? {
+            FollowResult::Finished(again) => ending = again.after(Some(&ending)),
             _ => return Ok(None),
         }
-        ending = Ending::of(&output).after(Some(&ending));
     }
     Ok(Some(ending))
+}
+
+/// The command that sends a prompt.
+fn message(prompt: Prompt) -> Action {
+    let images = prompt.images.into_iter().map(|(data, mime_type)| Content::Image { data, mime_type });
+    let content = std::iter::once(Content::text(prompt.text)).chain(images).collect();
+    Action::Prompt { content: PromptContent(content), delivery: Delivery::Queue }
 }

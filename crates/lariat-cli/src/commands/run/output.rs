@@ -8,9 +8,10 @@ use std::path::Path;
 use lariat_core::clock::Clock as _;
 use lariat_core::display;
 use lariat_core::event::EventRecord;
+use lariat_core::id::SessionId;
 use lariat_core::time::Timestamp;
 use lariat_runtime::system::SystemClock;
-use lariat_service::Session;
+use lariat_service::AgentFacts;
 use lariat_service::mcp::McpServerReport;
 use lariat_terminal::finished_call::Verbosity;
 use lariat_terminal::theme::{Style, Theme};
@@ -70,11 +71,11 @@ enum Kind {
 
 impl RunOutput {
     /// Chooses the form from the task and from what standard output can show.
-    pub(super) fn new(task: &Task, session: &Session, cwd: &Path, theme: Theme) -> Self {
+    pub(super) fn new(task: &Task, session_id: &SessionId, facts: &SessionFacts, theme: Theme) -> Self {
         let mut out = Stdout::default();
         let lines = || {
-            let mut lines = StreamJson::new(session.id().to_string(), task.stream_options);
-            let init = lines.init(&facts(session, cwd), Uuid::new_v4());
+            let mut lines = StreamJson::new(session_id.to_string(), task.stream_options);
+            let init = lines.init(facts, Uuid::new_v4());
             (Box::new(lines), init)
         };
         let kind = match task.output {
@@ -182,23 +183,23 @@ fn now() -> Timestamp {
 }
 
 /// The MCP servers of a session, as programs that control Claude Code read them.
-pub(super) fn mcp_servers(session: &Session) -> Vec<Value> {
-    let server = |report: McpServerReport| json!({ "name": report.name, "status": report.status });
-    session.mcp_servers().into_iter().map(server).collect()
+pub(super) fn mcp_servers(servers: &[McpServerReport]) -> Vec<Value> {
+    let server = |report: &McpServerReport| json!({ "name": report.name, "status": report.status });
+    servers.iter().map(server).collect()
 }
 
 /// Facts about a session for the JSON output.
-pub(super) fn facts(session: &Session, cwd: &Path) -> SessionFacts {
-    let model = session.model();
+pub(super) fn facts(agent: &AgentFacts, cwd: &Path) -> SessionFacts {
+    let model = &agent.model;
     let has_key = model.api_key.expose().is_some_and(|key| !key.is_empty());
     SessionFacts {
         cwd: cwd.display().to_string(),
         model: model.id.clone(),
         key_source: if has_key { "user" } else { "none" }.to_owned(),
         window: model.context_window,
-        tools: session.tools().to_vec(),
-        mcp_servers: mcp_servers(session),
-        mode: session.mode(),
+        tools: agent.tools.clone(),
+        mcp_servers: mcp_servers(&agent.mcp_servers),
+        mode: agent.mode,
     }
 }
 

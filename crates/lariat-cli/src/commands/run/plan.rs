@@ -2,11 +2,13 @@
 //!
 //! The engine builds and applies the plan. It applies only what was shown; a plan that changed meanwhile is shown again.
 
-use lariat_runtime::{Plan, PlanDecision};
-use lariat_service::Session;
+use lariat_api::{Action, Answer, AskDigest, AskId};
+use lariat_core::id::ToolCallId;
+use lariat_runtime::Plan;
 use lariat_terminal::human::counted;
 
 use super::super::plan::describe_change;
+use super::ending::host_problem;
 use super::output::{report, write_stderr};
 use super::watch::{FollowResult, RunWatcher};
 use crate::args::task::PlanChoice;
@@ -26,8 +28,7 @@ pub(super) enum ReviewResult {
 
 /// Asks the user about the plan and applies what they approve, until nothing is queued.
 pub(super) async fn review(
-    watch: &mut RunWatcher<'_>,
-    session: &Session,
+    watch: &mut RunWatcher,
     mut choice: PlanChoice,
     mut ending: Option<Ending>,
 ) -> Result<ReviewResult, Problem> {
@@ -37,45 +38,48 @@ pub(super) async fn review(
         if watch.is_stopped() {
             return Ok(ReviewResult::Queued(ending));
         }
-        let plan = session.plan().await?;
+        let (plan, digest) = watch.session.plan().await.map_err(host_problem)?;
         if plan.is_empty() {
             return Ok(ReviewResult::Done(ending));
         }
+        let all = || plan.changes.iter().map(|change| change.id.clone()).collect::<Vec<ToolCallId>>();
         let decision = match &choice {
-            PlanChoice::ApproveAll => plan.approve_all(),
+            PlanChoice::ApproveAll => Decision { approved: all(), rejected: Vec::new() },
             PlanChoice::Approve(ids) => {
                 if !ids.iter().all(|id| plan.changes.iter().any(|change| change.id == *id)) {
-                    return Err(plan_changed(session));
+                    return Err(plan_changed(watch));
                 }
-                plan.decide(ids, &[])
+                Decision { approved: ids.clone(), rejected: Vec::new() }
             }
             PlanChoice::Ask if asks => match ask(watch, &plan).await {
-                Answer::Apply(decision) => decision,
-                Answer::Discard => {
-                    session.drop_plan().await?;
+                Choice::Apply(decision) => decision,
+                Choice::Discard => {
+                    watch.send(decide(digest, Answer::Decline { reason: None })).await?;
                     write_stderr("  Plan discarded. No files changed.\n");
                     return Ok(ReviewResult::Done(ending));
                 }
-                Answer::Later => {
-                    note_queued(&plan, session);
+                Choice::Later => {
+                    note_queued(&plan, watch);
                     return Ok(ReviewResult::Queued(ending));
                 }
             },
             PlanChoice::Ask => {
-                note_queued(&plan, session);
+                note_queued(&plan, watch);
                 return Ok(ReviewResult::Queued(ending));
             }
         };
         watch.run_output.resume();
-        match watch.follow(session.apply_plan(decision)).await? {
-            FollowResult::Finished(output) => {
-                ending = Some(Ending::of(&output).after(ending.as_ref()));
-                if !output.outcome.is_completed() {
+        let answer = Answer::Plan { approved: decision.approved, rejected: decision.rejected };
+        match watch.follow(decide(digest, answer)).await? {
+            FollowResult::Finished(now) => {
+                let is_completed = now.outcome.is_completed();
+                ending = Some(now.after(ending.as_ref()));
+                if !is_completed {
                     return Ok(ReviewResult::Done(ending));
                 }
             }
             FollowResult::PlanChanged if choice != PlanChoice::Ask => {
-                return Err(plan_changed(session));
+                return Err(plan_changed(watch));
             }
             FollowResult::PlanChanged => report("note", "files changed meanwhile; this is the updated plan"),
             FollowResult::Nothing => return Ok(ReviewResult::Done(ending)),
@@ -86,18 +90,30 @@ pub(super) async fn review(
     }
 }
 
-fn plan_changed(session: &Session) -> Problem {
+fn plan_changed(watch: &RunWatcher) -> Problem {
     Problem::new(Exit::Failed, "files changed while the plan was reviewed; nothing was applied")
-        .hint(format!("review it again with `lariat plan show {}`", session.id()))
+        .hint(format!("review it again with `lariat plan show {}`", watch.session.id()))
 }
 
-enum Answer {
-    Apply(PlanDecision),
+/// Which changes of a plan to make and which to discard. The others stay queued.
+struct Decision {
+    approved: Vec<ToolCallId>,
+    rejected: Vec<ToolCallId>,
+}
+
+/// The command that decides about the plan with this digest.
+fn decide(digest: AskDigest, answer: Answer) -> Action {
+    Action::Answer { ask_id: AskId::new("plan"), digest, answer }
+}
+
+/// What the user chose.
+enum Choice {
+    Apply(Decision),
     Discard,
     Later,
 }
 
-async fn ask(watch: &mut RunWatcher<'_>, plan: &Plan) -> Answer {
+async fn ask(watch: &mut RunWatcher, plan: &Plan) -> Choice {
     let theme = watch.theme;
     let count = counted(plan.changes.len(), "change", "changes");
     let mut words = format!("\n{} Plan: {count}\n", theme.mark("◆", "?"));
@@ -106,28 +122,31 @@ async fn ask(watch: &mut RunWatcher<'_>, plan: &Plan) -> Answer {
     }
     words.push_str("  [y] apply all   [s] select one by one   [n] discard   [l] decide later\n");
     match watch.choose(words, "ysnl").await {
-        Some('y') => Answer::Apply(plan.approve_all()),
-        Some('n') => Answer::Discard,
+        Some('y') => Choice::Apply(Decision {
+            approved: plan.changes.iter().map(|change| change.id.clone()).collect(),
+            rejected: Vec::new(),
+        }),
+        Some('n') => Choice::Discard,
         Some('s') => {
-            let mut approved = Vec::new();
+            let mut decision = Decision { approved: Vec::new(), rejected: Vec::new() };
             for (index, change) in plan.changes.iter().enumerate() {
                 let words = describe_change(index + 1, change, &theme);
                 match watch.choose(format!("\n{words}  [y] apply   [n] reject\n"), "yn").await {
-                    Some('y') => approved.push(change.id.clone()),
-                    Some(_) => {}
-                    None => return Answer::Later,
+                    Some('y') => decision.approved.push(change.id.clone()),
+                    Some(_) => decision.rejected.push(change.id.clone()),
+                    None => return Choice::Later,
                 }
             }
-            Answer::Apply(plan.approve(|change| approved.contains(&change.id)))
+            Choice::Apply(decision)
         }
-        _ => Answer::Later,
+        _ => Choice::Later,
     }
 }
 
 /// Tells the user that a plan is queued, and how to approve it.
-fn note_queued(plan: &Plan, session: &Session) {
+fn note_queued(plan: &Plan, watch: &RunWatcher) {
     let count = counted(plan.changes.len(), "change is", "changes are");
-    let id: String = session.id().as_str().chars().take(8).collect();
+    let id: String = watch.session.id().as_str().chars().take(8).collect();
     write_stderr(&format!(
         "note: {count} planned, but not applied\n hint: review them with `lariat plan show {id}`, apply all with \
          `lariat plan approve {id}`\n"

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use lariat_core::display;
 use lariat_core::id::RequestId;
-use lariat_core::permission::{PermissionDecision, PermissionRequest};
+use lariat_core::permission::{PermissionDecision, PermissionRequest, UserQuestion};
 use lariat_terminal::approval::{self, Answer, Question};
 use lariat_terminal::theme::Theme;
 use serde_json::Value;
@@ -19,7 +19,6 @@ use tokio::time::Instant;
 
 use super::draft::{Draft, Edit};
 use super::keys::Key;
-use super::tool_questions::{AskedBy, ToolQuestion};
 
 /// Time that a question is shown without key presses before a key can answer it.
 const ANSWER_PAUSE: Duration = Duration::from_millis(200);
@@ -30,8 +29,8 @@ const TYPING_PAUSE: Duration = Duration::from_secs(1);
 pub(super) enum PendingQuestion {
     /// Whether a tool call may run, with its arguments if known. `wants_reason`: the user denies it and types a reason.
     Call { request: Arc<PermissionRequest>, arguments: Option<Value>, wants_reason: bool },
-    /// A question from a tool.
-    Tool(ToolQuestion),
+    /// A question of the model.
+    Model(RequestId, UserQuestion),
     /// A choice between letters, asked by Lariat itself.
     Choice { words: String, letters: &'static str },
 }
@@ -42,8 +41,8 @@ pub(super) enum Outcome {
     Write(String),
     /// The user decided about a tool call.
     Decided(RequestId, PermissionDecision),
-    /// The user answered a tool's question.
-    Answered(ToolQuestion, Option<String>),
+    /// The user answered a question of the model; `None` if they declined.
+    Answered(RequestId, Option<String>),
     /// The user chose a letter; `None` at the end of input.
     Chosen(Option<char>),
     /// The user sent a message to the run.
@@ -97,8 +96,8 @@ impl Questions {
     pub(super) fn withdraw(&mut self, id: RequestId) -> bool {
         let is_it = |open: &PendingQuestion| match open {
             PendingQuestion::Call { request, .. } => request.id == id,
-            PendingQuestion::Tool(ToolQuestion { asked_by: AskedBy::Session(request), .. }) => *request == id,
-            _ => false,
+            PendingQuestion::Model(request, _) => *request == id,
+            PendingQuestion::Choice { .. } => false,
         };
         let was_shown = self.open.front().is_some_and(is_it);
         self.open.retain(|open| !is_it(open));
@@ -119,9 +118,9 @@ impl Questions {
                 let question = self.question(request, arguments.as_ref());
                 format!("\n{}", question.lines(theme))
             }
-            PendingQuestion::Tool(tool_question) => {
-                let mut words = format!("\n? {}\n", display::block(&tool_question.question.text));
-                for (at, option) in tool_question.question.options.iter().enumerate() {
+            PendingQuestion::Model(_, question) => {
+                let mut words = format!("\n? {}\n", display::block(&question.text));
+                for (at, option) in question.options.iter().enumerate() {
                     words.push_str(&format!("  {}. {}\n", at + 1, display::line(option)));
                 }
                 words
@@ -146,7 +145,7 @@ impl Questions {
         Some(match self.open.front()? {
             PendingQuestion::Call { wants_reason: true, .. } => "reason> ".to_owned(),
             PendingQuestion::Call { request, .. } => self.question(request, None).prompt(),
-            PendingQuestion::Tool(_) => "> ".to_owned(),
+            PendingQuestion::Model(..) => "> ".to_owned(),
             PendingQuestion::Choice { letters, .. } => {
                 let letters: Vec<String> = letters.chars().map(String::from).collect();
                 format!("{}> ", letters.join("/"))
@@ -257,9 +256,8 @@ impl Questions {
             Some(PendingQuestion::Call { request, .. }) => {
                 Outcome::Decided(request.id, approval::reason(line.as_deref()))
             }
-            Some(PendingQuestion::Tool(tool_question)) => {
-                let answer = line.map(|line| chosen(&line, &tool_question.question.options));
-                Outcome::Answered(tool_question, answer)
+            Some(PendingQuestion::Model(request, question)) => {
+                Outcome::Answered(request, line.map(|line| chosen(&line, &question.options)))
             }
             Some(other) => {
                 self.open.push_front(other);

@@ -1,26 +1,35 @@
-//! Follows a run to its end, for a user at a terminal or for a script.
+//! Follows the runs of a session to their end, for a user at a terminal or for a script.
 //!
-//! The user answers questions in order. Without a user, every approval request is denied at once, and the end of the run
-//! lists the denied tool calls. What the user types between questions goes to the run. Only the user approves tool calls.
+//! A client of the session's host: shows its events, and sends it what the user types and decides. The user answers
+//! questions in order. Without a user, every approval request is denied at once, and the end of the run lists the denied
+//! tool calls. Only the user approves tool calls.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use lariat_api::{
+    Action, Answer, Delivery, LogRequest, ProblemCode, PromptContent, SessionStatus, SessionView,
+};
+use lariat_core::clock::Clock as _;
 use lariat_core::content::ToolCall;
 use lariat_core::display;
 use lariat_core::event::{AgentEvent, EventRecord, RunOutcome};
+use lariat_core::id::MessageId;
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
-use lariat_runtime::{AgentError, AgentOutput, RunStream};
-use lariat_service::Session;
+use lariat_runtime::system::SystemClock;
+use lariat_service::HostedSession;
 use lariat_terminal::theme::{Style, Theme};
 use lariat_terminal::{approval, notes, text};
 use tokio::time::Instant;
 
 use super::background::BackgroundCommands;
+use super::client::{CommandSender, Outgoing, Sent, SessionClient};
+use super::feed::{Feed, FeedItem};
+use super::figures::{RunFigures, RunFold};
 use super::inputs::{InputEvent, Inputs, OptionalInputs, Stop};
 use super::keys::Key;
 use super::output::{RunOutput, report, write_stderr};
 use super::questions::{Outcome, PendingQuestion, Questions};
-use super::tool_questions::AskedBy;
 use super::{CommandResult, ending};
 use crate::exit::Exit;
 use crate::failure::FailureContext;
@@ -35,7 +44,7 @@ const CANNOT_ASK: &str = "This tool call requires the user's approval, and this 
 /// The result of following a run.
 pub(super) enum FollowResult {
     /// The run ended.
-    Finished(Box<AgentOutput>),
+    Finished(Box<Ending>),
     /// There was nothing to recover or to answer.
     Nothing,
     /// The plan changed after it was shown. Nothing was applied.
@@ -44,9 +53,21 @@ pub(super) enum FollowResult {
     Quit,
 }
 
+/// Something that the session did.
+enum Happened {
+    Sent(Sent),
+    Feed(Result<FeedItem, lariat_api::Problem>),
+}
+
 /// Follows the runs of a session.
-pub(super) struct RunWatcher<'a> {
-    session: &'a Session,
+pub(super) struct RunWatcher {
+    pub(super) session: HostedSession,
+    client: SessionClient,
+    sender: CommandSender,
+    feed: Feed,
+    fold: RunFold,
+    /// Whether the events that existed at the beginning were read. They are not shown.
+    is_synced: bool,
     pub(super) run_output: RunOutput,
     inputs: Inputs,
     interactive: bool,
@@ -56,35 +77,65 @@ pub(super) struct RunWatcher<'a> {
     calls: Vec<Arc<ToolCall>>,
     background: BackgroundCommands,
     queue: MessageQueue,
+    /// All messages that wait for delivery.
+    waiting: HashSet<MessageId>,
     denied: Vec<Arc<PermissionRequest>>,
     stop: Option<Stop>,
     has_quit: bool,
     hung_up: bool,
 }
 
-impl<'a> RunWatcher<'a> {
-    pub(super) fn new(
-        session: &'a Session,
+/// A run that is being followed.
+struct Following {
+    began: lariat_core::time::Timestamp,
+    /// Whether the command that starts it is durable. A recovered run may end before that.
+    is_accepted: bool,
+    /// The position of the newest message that the user sent.
+    message: u64,
+    /// The newest end of a run.
+    ended: Option<RunFigures>,
+    /// The sum of the runs before it.
+    earlier: Option<Ending>,
+}
+
+impl RunWatcher {
+    /// Follows a session. `view` is its state, if it has any.
+    pub(super) async fn new(
+        session: HostedSession,
+        view: Option<&SessionView>,
         run_output: RunOutput,
         inputs: Inputs,
         interactive: bool,
         theme: Theme,
-    ) -> Self {
-        Self {
+    ) -> Result<Self, Problem> {
+        let client = SessionClient { sessions: session.sessions(), session_id: session.id().clone() };
+        let mut request = LogRequest::default();
+        request.follow = true;
+        // The figures of an interrupted run need its beginning.
+        request.after =
+            view.filter(|view| view.status != SessionStatus::Interrupted).map(|view| view.cursor.clone());
+        let feed = Feed::open(&client.sessions, &client.session_id, request).await;
+        Ok(Self {
+            feed: feed.map_err(ending::host_problem)?,
+            fold: RunFold::default(),
+            is_synced: false,
+            sender: CommandSender::new(client.clone()),
+            client,
+            questions: Questions::new(session.facts.is_sandboxed),
             session,
             run_output,
             inputs,
             interactive,
             theme,
-            questions: Questions::new(session.is_sandboxed()),
             calls: Vec::new(),
             background: BackgroundCommands::default(),
             queue: MessageQueue::default(),
+            waiting: view.iter().flat_map(|view| &view.queue).map(|queued| queued.message_id).collect(),
             denied: Vec::new(),
             stop: None,
             has_quit: false,
             hung_up: false,
-        }
+        })
     }
 
     /// The exit code if the user quit at once.
@@ -106,12 +157,61 @@ impl<'a> RunWatcher<'a> {
         OptionalInputs { lines: false, ticks: self.run_output.is_screen() || !self.questions.is_empty() }
     }
 
-    pub(super) async fn follow(&mut self, mut run: RunStream) -> Result<FollowResult, Problem> {
+    /// Sends a command that starts a run, and follows the session until nothing is left to do.
+    pub(super) async fn follow(&mut self, action: Action) -> Result<FollowResult, Problem> {
+        let is_continue = matches!(action, Action::Continue);
+        let (began, is_accepted) = (SystemClock.now(), false);
+        let mut run = Following { began, is_accepted, message: 0, ended: None, earlier: None };
+        self.sender.send(Outgoing::Run(action));
         loop {
+            if run.is_accepted
+                && !self.sender.has_open_message()
+                && let Some(figures) = run.ended.take()
+            {
+                let continues = self.has_next_run(&figures, run.message).await?;
+                let began = std::mem::replace(&mut run.began, SystemClock.now());
+                let ending = figures.ending(began).after(run.earlier.as_ref());
+                if !continues {
+                    self.questions.take().for_each(drop);
+                    return Ok(FollowResult::Finished(Box::new(ending)));
+                }
+                run.earlier = Some(ending);
+            }
             let optional = self.optional();
-            match self.inputs.next(Some(&mut run), optional).await {
-                InputEvent::Event(event) => self.event(&event),
-                InputEvent::RunEnded => break,
+            let (sender, feed) = (&mut self.sender, &mut self.feed);
+            let happened = async {
+                tokio::select! {
+                    biased;
+                    sent = sender.result() => Happened::Sent(sent),
+                    item = feed.next() => Happened::Feed(item),
+                }
+            };
+            match self.inputs.next(happened, optional).await {
+                InputEvent::Session(Happened::Feed(item)) => match item.map_err(ending::host_problem)? {
+                    FeedItem::Event(event) => {
+                        if let Some(figures) = self.event(&event) {
+                            run.ended = Some(figures);
+                        }
+                    }
+                    FeedItem::Synced => self.is_synced = true,
+                    FeedItem::Lost(problem) => return Err(ending::host_problem(problem)),
+                    FeedItem::Ended => {
+                        return Err(Problem::new(Exit::Failed, "the log of the session ended early"));
+                    }
+                },
+                InputEvent::Session(Happened::Sent(Sent::Run(sent))) => match sent {
+                    Ok(_) => run.is_accepted = true,
+                    Err(problem) if is_continue && problem.code == ProblemCode::WrongStatus => {
+                        return Ok(FollowResult::Nothing);
+                    }
+                    Err(problem) if problem.code == ProblemCode::DigestMismatch => {
+                        return Ok(FollowResult::PlanChanged);
+                    }
+                    Err(problem) => return Err(ending::host_problem(problem)),
+                },
+                InputEvent::Session(Happened::Sent(sent)) => {
+                    run.message = run.message.max(self.sent(sent).unwrap_or_default());
+                }
                 InputEvent::Stop(stop) if self.stop.is_some() || stop == Stop::Quit => {
                     self.stop = Some(stop);
                     self.has_quit = true;
@@ -120,25 +220,50 @@ impl<'a> RunWatcher<'a> {
                 }
                 InputEvent::Stop(stop) => {
                     self.stop = Some(stop);
-                    self.session.interrupt();
+                    self.sender.send(Outgoing::Interrupt);
                     self.note(Style::Warning, "stopping; press Ctrl-C again to quit at once");
                 }
                 InputEvent::Suspend => self.suspend(),
-                InputEvent::Key(key) => self.key(&key, Some(&run)),
+                InputEvent::Key(key) => self.key(&key),
                 InputEvent::TerminalClosed => self.deny_open_requests(),
-                InputEvent::Question(question) => self.put(PendingQuestion::Tool(question)),
                 InputEvent::Tick => self.tick(),
                 InputEvent::Line(_) | InputEvent::Callback(_) => {}
             }
         }
-        self.questions.take().for_each(drop);
-        match run.finish().await.or_else(AgentError::into_output) {
-            Ok(output) => Ok(FollowResult::Finished(Box::new(output))),
-            Err(error) if error.is_nothing_to_recover() || error.is_nothing_to_answer() => {
-                Ok(FollowResult::Nothing)
+    }
+
+    /// Sends a command that starts no run.
+    pub(super) async fn send(&self, action: Action) -> Result<(), Problem> {
+        self.client.send(action).await.map(drop).map_err(ending::host_problem)
+    }
+
+    /// Whether another run follows the one that ended, for messages that came too late for it. `message` is the position of
+    /// the newest message that the user sent.
+    async fn has_next_run(&self, ended: &RunFigures, message: u64) -> Result<bool, Problem> {
+        if self.waiting.is_empty() && message < ended.seq {
+            return Ok(false);
+        }
+        let view = self.client.view().await.map_err(ending::host_problem)?;
+        let is_running = matches!(view.status, SessionStatus::Running | SessionStatus::RequiresAction);
+        // A message that does not wait any more has a run, whose end may be in the log already. After a stop, the host
+        // delivers nothing by itself.
+        let is_taken = view.queue.is_empty() && view.seq > ended.seq + 1;
+        Ok(is_running || is_taken || (ended.outcome.is_completed() && !view.queue.is_empty()))
+    }
+
+    /// Reports what became of a message or an answer. Returns the position of a message that the session took.
+    fn sent(&mut self, sent: Sent) -> Option<u64> {
+        match sent {
+            Sent::Message(_, Ok(receipt)) => Some(receipt.seq),
+            Sent::Message(words, Err(problem)) => {
+                self.note(Style::Strong, &format!("not sent: {words} ({})", problem.message));
+                None
             }
-            Err(AgentError::PlanChanged) => Ok(FollowResult::PlanChanged),
-            Err(error) => Err(ending::failed(error)),
+            Sent::Answer(Err(problem)) if problem.code != ProblemCode::AlreadyAnswered => {
+                self.note(Style::Warning, &problem.message);
+                None
+            }
+            Sent::Answer(_) | Sent::Interrupt | Sent::Run(_) => None,
         }
     }
 
@@ -149,7 +274,8 @@ impl<'a> RunWatcher<'a> {
         }
         self.put(PendingQuestion::Choice { words, letters });
         loop {
-            match self.inputs.next(None, OptionalInputs { lines: false, ticks: true }).await {
+            let nothing = std::future::pending::<()>();
+            match self.inputs.next(nothing, OptionalInputs { lines: false, ticks: true }).await {
                 InputEvent::Key(key) => {
                     let outcome = self.questions.key(&key, Instant::now(), &self.theme);
                     if let Outcome::Chosen(letter) = outcome {
@@ -172,6 +298,11 @@ impl<'a> RunWatcher<'a> {
         }
         self.questions.take().for_each(drop);
         None
+    }
+
+    /// Runs the hooks for the end of the session, and releases it.
+    pub(super) async fn close(&self) {
+        self.session.close().await;
     }
 
     /// Writes the closing messages and returns the exit code.
@@ -211,27 +342,47 @@ impl<'a> RunWatcher<'a> {
         }
     }
 
-    fn event(&mut self, record: &EventRecord) {
+    /// Handles an event. Returns the figures of a run at its end.
+    fn event(&mut self, record: &EventRecord) -> Option<RunFigures> {
+        let figures = self.fold.event(record);
+        if !self.is_synced {
+            return None;
+        }
+        self.show(record);
+        figures
+    }
+
+    fn show(&mut self, record: &EventRecord) {
         self.run_output.event(record);
         self.queue.apply(&record.event);
         if self.run_output.out.is_broken() && !self.hung_up {
             self.hung_up = true;
-            self.session.interrupt();
+            self.sender.send(Outgoing::Interrupt);
         }
         match &record.event {
+            AgentEvent::MessageQueued { message, .. } => {
+                self.waiting.insert(message.id());
+            }
+            AgentEvent::MessageUnqueued { message_id } => {
+                self.waiting.remove(message_id);
+            }
             AgentEvent::MessageEnd { message } => {
+                self.waiting.remove(&message.id());
                 if let Some(reply) = message.shared().and_then(|message| message.as_assistant()) {
                     self.calls = reply.tool_calls().cloned().collect();
                 }
             }
             AgentEvent::PermissionRequired { request } if self.interactive => {
+                if let Some(question) = &request.question {
+                    return self.put(PendingQuestion::Model(request.id, (**question).clone()));
+                }
                 let call = self.calls.iter().find(|call| call.id == request.tool_call_id);
                 let arguments = call.map(|call| call.arguments.clone());
                 let request = Arc::clone(request);
                 self.put(PendingQuestion::Call { request, arguments, wants_reason: false });
             }
             AgentEvent::PermissionRequired { request } => {
-                self.session.respond(request.id, PermissionDecision::deny(CANNOT_ASK));
+                self.deny(request);
                 self.denied.push(Arc::clone(request));
             }
             // Answered elsewhere, or withdrawn.
@@ -290,21 +441,22 @@ impl<'a> RunWatcher<'a> {
         self.ask();
     }
 
-    fn key(&mut self, key: &Key, run: Option<&RunStream>) {
+    fn key(&mut self, key: &Key) {
         match self.questions.key(key, Instant::now(), &self.theme) {
             Outcome::Nothing | Outcome::Chosen(_) => {}
             Outcome::Write(words) => write_stderr(&words),
             Outcome::Decided(request, decision) => {
                 write_stderr(&format!("{}\n", approval::decision_text(&decision)));
-                self.session.respond(request, decision);
+                self.sender.send(Outgoing::Answer(request, Answer::Approval { decision }));
                 self.ask();
             }
-            Outcome::Answered(asked, answer) => {
+            Outcome::Answered(request, answer) => {
                 write_stderr("\n");
-                // The tool may have stopped waiting.
-                if let AskedBy::Tool(reply) = asked.asked_by {
-                    let _ = reply.send(answer);
-                }
+                let answer = match answer.filter(|answer| !answer.is_empty()) {
+                    Some(text) => Answer::Value { value: text.into() },
+                    None => Answer::Decline { reason: None },
+                };
+                self.sender.send(Outgoing::Answer(request, answer));
                 self.ask();
             }
             Outcome::Typing(shown) => {
@@ -314,21 +466,41 @@ impl<'a> RunWatcher<'a> {
             }
             Outcome::Queue(words) => {
                 self.run_output.draft("");
-                let is_sent = run.is_some_and(|run| run.queue_message(words.clone()));
+                let is_shown = self.run_output.shows_queue();
                 // The screen lists the queue at its bottom, and prints a message when the model receives it.
-                if !is_sent {
-                    self.note(Style::Strong, &format!("not sent, the run ended: {words}"));
-                } else if !self.run_output.shows_queue() {
+                if self.send_message(&words, Delivery::Queue) && !is_shown {
                     self.note(Style::Dim, &format!("queued for after this run: {words}"));
                 }
             }
             Outcome::Message(words) => {
                 self.run_output.draft("");
-                let is_sent = run.is_some_and(|run| run.inject_message(words.clone()));
-                let state = if is_sent { "you" } else { "not sent, the run ended" };
-                self.note(Style::Strong, &format!("{state}: {words}"));
+                if self.send_message(&words, Delivery::Steer) {
+                    self.note(Style::Strong, &format!("you: {words}"));
+                }
             }
         }
+    }
+
+    /// Sends what the user typed. Returns false if too much waits already.
+    fn send_message(&mut self, words: &str, delivery: Delivery) -> bool {
+        if self.is_stopped() {
+            self.note(Style::Strong, &format!("not sent, the run ends: {words}"));
+            return false;
+        }
+        let action = Action::Prompt { content: PromptContent::text(words), delivery };
+        let is_sent = self.sender.send(Outgoing::Message(action, words.to_owned()));
+        if !is_sent {
+            self.note(Style::Warning, &format!("not sent, because too many messages wait: {words}"));
+        }
+        is_sent
+    }
+
+    fn deny(&mut self, request: &PermissionRequest) {
+        let answer = match request.question {
+            Some(_) => Answer::Decline { reason: None },
+            None => Answer::Approval { decision: PermissionDecision::deny(CANNOT_ASK) },
+        };
+        self.sender.send(Outgoing::Answer(request.id, answer));
     }
 
     /// Shows a note if a user is watching.
@@ -341,9 +513,14 @@ impl<'a> RunWatcher<'a> {
     /// Denies open and future approval requests, because the terminal was closed.
     fn deny_open_requests(&mut self) {
         self.interactive = false;
-        for open in self.questions.take() {
-            if let PendingQuestion::Call { request, .. } = open {
-                self.session.respond(request.id, PermissionDecision::deny(CANNOT_ASK));
+        let open: Vec<PendingQuestion> = self.questions.take().collect();
+        for open in open {
+            match open {
+                PendingQuestion::Call { request, .. } => self.deny(&request),
+                PendingQuestion::Model(request, _) => {
+                    self.sender.send(Outgoing::Answer(request, Answer::Decline { reason: None }));
+                }
+                PendingQuestion::Choice { .. } => {}
             }
         }
         self.run_output.resume();

@@ -5,9 +5,10 @@
 //! under `files`. The built-in file tools do this, commands do while undo is on, and any other tool may.
 //! Invariant: each path is listed once, with the change over the whole run.
 
-use lariat_core::event::AgentEvent;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::event::AgentEvent;
 
 /// A file that a run changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,11 +34,11 @@ pub enum ChangeKind {
 
 /// The changes so far, in the order in which files were first changed.
 #[derive(Debug, Default)]
-pub(crate) struct FileChanges(Vec<FileChange>);
+pub struct FileChanges(Vec<FileChange>);
 
 impl FileChanges {
     /// Adds the changes that an event reports.
-    pub(crate) fn observe(&mut self, event: &AgentEvent) {
+    pub fn observe(&mut self, event: &AgentEvent) {
         let AgentEvent::ToolExecutionEnd { details, is_error: false, .. } = event else { return };
         match details.get("files").and_then(Value::as_array) {
             Some(files) => files.iter().for_each(|file| self.add(file)),
@@ -75,7 +76,7 @@ impl FileChanges {
     }
 
     /// Returns the changed files.
-    pub(crate) fn into_files(self) -> Vec<FileChange> {
+    pub fn into_files(self) -> Vec<FileChange> {
         self.0
     }
 }

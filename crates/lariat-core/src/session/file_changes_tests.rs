@@ -1,8 +1,8 @@
-use lariat_core::event::{AgentEvent, MessageRef};
-use lariat_core::id::MessageId;
 use serde_json::{Value, json};
 
 use super::{ChangeKind::*, FileChanges};
+use crate::event::{AgentEvent, MessageRef};
+use crate::id::MessageId;
 
 fn tool_end(details: Value, is_error: bool) -> AgentEvent {
     AgentEvent::ToolExecutionEnd {

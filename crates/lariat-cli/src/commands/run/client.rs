@@ -1,0 +1,114 @@
+//! Sends commands to a session, beside the loop that shows its events: a host that waits for its store must not stop the
+//! keys of the user.
+
+use std::sync::Arc;
+
+use lariat_api::{Action, Answer, Problem, ProblemCode, Receipt, SessionView, Sessions};
+use lariat_core::id::{RequestId, SessionId};
+use tokio::sync::mpsc;
+
+use crate::commands::background::new_command;
+
+/// Commands that may wait. More than a user can type while a host waits for its store.
+const MAX_WAITING: usize = 64;
+
+/// A session and its host.
+#[derive(Clone)]
+pub(super) struct SessionClient {
+    pub(super) sessions: Arc<dyn Sessions>,
+    pub(super) session_id: SessionId,
+}
+
+impl SessionClient {
+    pub(super) async fn view(&self) -> Result<SessionView, Problem> {
+        self.sessions.view(&self.session_id).await
+    }
+
+    pub(super) async fn send(&self, action: Action) -> Result<Receipt, Problem> {
+        self.sessions.send(&self.session_id, new_command(action)).await
+    }
+
+    /// Answers an approval request or a question, whose ask has the id of the request.
+    pub(super) async fn answer(&self, request: RequestId, answer: Answer) -> Result<Receipt, Problem> {
+        let id = request.to_string();
+        let view = self.view().await?;
+        let Some(ask) = view.asks.into_iter().find(|ask| ask.id.as_str() == id) else {
+            return Err(Problem::new(ProblemCode::AlreadyAnswered, "another client answered first"));
+        };
+        self.send(Action::Answer { ask_id: ask.id, digest: ask.digest, answer }).await
+    }
+}
+
+/// A command, and what it is for.
+pub(super) enum Outgoing {
+    /// Starts a run.
+    Run(Action),
+    /// Stops the run.
+    Interrupt,
+    /// A message of the user.
+    Message(Action, String),
+    /// Answers an approval request or a question.
+    Answer(RequestId, Answer),
+}
+
+/// What became of a command.
+pub(super) enum Sent {
+    Run(Result<Receipt, Problem>),
+    /// The message with its text.
+    Message(String, Result<Receipt, Problem>),
+    Interrupt,
+    Answer(Result<Receipt, Problem>),
+}
+
+/// Sends commands one after another.
+pub(super) struct CommandSender {
+    outgoing: mpsc::Sender<Outgoing>,
+    results: mpsc::Receiver<Sent>,
+    /// Messages of the user that were not acknowledged yet.
+    messages: usize,
+}
+
+impl CommandSender {
+    pub(super) fn new(client: SessionClient) -> Self {
+        let (outgoing, mut waiting) = mpsc::channel(MAX_WAITING);
+        let (done, results) = mpsc::channel(MAX_WAITING);
+        tokio::spawn(async move {
+            while let Some(command) = waiting.recv().await {
+                let sent = match command {
+                    Outgoing::Run(action) => Sent::Run(client.send(action).await),
+                    Outgoing::Message(action, text) => Sent::Message(text, client.send(action).await),
+                    Outgoing::Answer(request, answer) => Sent::Answer(client.answer(request, answer).await),
+                    Outgoing::Interrupt => {
+                        // A run that has just ended needs no stop.
+                        let _ = client.send(Action::Interrupt).await;
+                        Sent::Interrupt
+                    }
+                };
+                if done.send(sent).await.is_err() {
+                    break;
+                }
+            }
+        });
+        Self { outgoing, results, messages: 0 }
+    }
+
+    /// Sends a command. Returns false if too many wait.
+    pub(super) fn send(&mut self, command: Outgoing) -> bool {
+        let is_message = matches!(command, Outgoing::Message(..));
+        let is_taken = self.outgoing.try_send(command).is_ok();
+        self.messages += usize::from(is_message && is_taken);
+        is_taken
+    }
+
+    /// Waits for the result of the next command. Never returns without one.
+    pub(super) async fn result(&mut self) -> Sent {
+        let Some(sent) = self.results.recv().await else { return std::future::pending().await };
+        self.messages -= usize::from(matches!(sent, Sent::Message(..)));
+        sent
+    }
+
+    /// Whether a message of the user was sent that the session has not acknowledged.
+    pub(super) const fn has_open_message(&self) -> bool {
+        self.messages > 0
+    }
+}

@@ -1,0 +1,110 @@
+//! Tests of what a host in the process of its only client offers besides.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lariat_api::{Action, Answer, AskDigest, AskId, Delivery, LogRequest, ProblemCode, SessionStatus};
+use lariat_core::BoxFuture;
+use lariat_core::event::{AgentEvent, RunOutcome};
+use lariat_core::id::SessionId;
+use lariat_core::message::AgentMessage;
+use lariat_core::store::SessionStore;
+use lariat_sessions::{AgentFactory as _, AgentRequest, HostedAgent};
+use lariat_test::Reply;
+
+use super::fixture::Fixture;
+
+/// A fixture whose host was given the agent of a session without events.
+async fn adopted(
+    replies: impl IntoIterator<Item = Reply>,
+    change: impl FnOnce(HostedAgent) -> HostedAgent,
+) -> Fixture {
+    let mut fixture = Fixture::new(replies).await;
+    fixture.session_id = SessionId::from("new");
+    let store = Arc::clone(&fixture.store) as Arc<dyn SessionStore>;
+    let agent = fixture.agents.build(AgentRequest::new(&fixture.session_id, &store)).await.unwrap();
+    fixture.host.adopt(&fixture.session_id, change(agent));
+    fixture
+}
+
+#[tokio::test]
+async fn adopted_session_has_no_events_until_its_first_command() {
+    let fixture = adopted([Reply::text("hello")], |agent| agent).await;
+    let view = fixture.view().await;
+    assert_eq!((view.seq, view.status), (0, SessionStatus::Idle));
+    assert_eq!(fixture.log(LogRequest::default()).await.len(), 1);
+    assert!(fixture.journal().await.is_empty());
+    fixture.prompt("p", "go", Delivery::Queue).await.unwrap();
+    let view = fixture.until(|view| view.outcome.is_some()).await;
+    assert_eq!(view.outcome, Some(RunOutcome::Completed));
+}
+
+#[tokio::test]
+async fn releasing_a_host_closes_its_agents_without_a_record() {
+    let is_closed = Arc::new(AtomicBool::new(false));
+    let mark = Arc::clone(&is_closed);
+    let closing =
+        move || -> BoxFuture<'static, ()> { Box::pin(async move { mark.store(true, Ordering::SeqCst) }) };
+    let replies = [Reply::text("hello"), Reply::text("again")];
+    let fixture = adopted(replies, |agent| agent.with_closing(closing)).await;
+    fixture.prompt("p", "go", Delivery::Queue).await.unwrap();
+    fixture.until(|view| view.outcome.is_some()).await;
+    let events = fixture.journal().await.len();
+    fixture.host.release().await;
+    assert!(is_closed.load(Ordering::SeqCst));
+    assert_eq!(fixture.journal().await.len(), events);
+    assert_eq!(fixture.view().await.status, SessionStatus::Idle);
+    // The next command builds a new agent.
+    fixture.prompt("q", "go on", Delivery::Queue).await.unwrap();
+    fixture.until(|view| view.status == SessionStatus::Idle && view.seq > events as u64 + 2).await;
+}
+
+#[tokio::test]
+async fn rerun_answers_the_same_prompt_again() {
+    let fixture = Fixture::new([Reply::text("first"), Reply::text("second")]).await;
+    let problem = fixture.send("r", Action::Rerun { run: None }).await.unwrap_err();
+    assert!(problem.message.contains("no run"), "{problem}");
+    fixture.prompt("p", "go", Delivery::Queue).await.unwrap();
+    fixture.until(|view| view.outcome.is_some()).await;
+    fixture.send("s", Action::Rerun { run: None }).await.unwrap();
+    fixture.until_idle().await;
+    let requests = fixture.agents.model.recorded_requests();
+    assert_eq!(requests.len(), 2);
+    assert_eq!(fixture.sent_texts().last().map(String::as_str), Some("go"));
+}
+
+#[tokio::test]
+async fn another_answer_can_be_asked_for_only_if_answers_have_a_schema() {
+    let retry = || Action::RetryAnswer { problem: "it is not JSON".to_owned() };
+    let fixture = Fixture::new([Reply::text("hello")]).await;
+    fixture.prompt("p", "go", Delivery::Queue).await.unwrap();
+    fixture.until(|view| view.outcome.is_some()).await;
+    let events = fixture.journal().await.len();
+    let problem = fixture.send("r", retry()).await.unwrap_err();
+    assert_eq!(problem.code, ProblemCode::Unsupported);
+    assert_eq!(fixture.journal().await.len(), events);
+
+    let write = Arc::new(|problem: &str| AgentMessage::note("schema", format!("Wrong: {problem}.")));
+    let with_schema = adopted([Reply::text("x"), Reply::text("{}")], |agent| agent.with_retry_message(write));
+    let fixture = with_schema.await;
+    fixture.prompt("p", "go", Delivery::Queue).await.unwrap();
+    fixture.until(|view| view.outcome.is_some()).await;
+    fixture.send("r", retry()).await.unwrap();
+    fixture.until_idle().await;
+    assert!(fixture.sent_texts().iter().any(|text| text.contains("Wrong: it is not JSON.")));
+}
+
+#[tokio::test]
+async fn answer_to_a_plan_that_was_reviewed_in_another_state_is_refused() {
+    let fixture = Fixture::new([Reply::text("hello")]).await;
+    fixture.prompt("p", "go", Delivery::Queue).await.unwrap();
+    fixture.until(|view| view.outcome.is_some()).await;
+    let digest = AskDigest::new("plan:blake3:another");
+    let answer = Answer::Plan { approved: vec!["c1".into()], rejected: Vec::new() };
+    let events = fixture.journal().await.len();
+    let action = Action::Answer { ask_id: AskId::new("plan"), digest, answer };
+    assert_eq!(fixture.send("a", action).await.unwrap_err().code, ProblemCode::DigestMismatch);
+    assert_eq!(fixture.journal().await.len(), events);
+    let is_decision = |event: &AgentEvent| matches!(event, AgentEvent::PlanDecided { .. });
+    assert!(!fixture.journal().await.iter().any(|event| is_decision(&event.event)));
+}
