@@ -26,6 +26,7 @@ mod keyring;
 mod kit;
 mod management_commands;
 mod mcp;
+mod openapi;
 mod memory;
 mod pty;
 mod regression;
