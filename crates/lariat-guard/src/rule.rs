@@ -11,7 +11,7 @@ use lariat_core::tool::ToolEffects;
 use crate::effect::Effect;
 use crate::origin::Origin;
 use crate::shell_rule::CommandPattern;
-use crate::tool_name::{CallSubject, MCP, PRIMARY, PathSpecifiers, alias_of, by_effects, call_subject};
+use crate::tool_name::{CallSubject, PRIMARY, PathSpecifiers, alias_of, by_effects, call_subject, connected};
 use crate::wildcard::Wildcard;
 
 /// A permission rule.
@@ -53,7 +53,7 @@ pub(crate) enum Tools {
     NamedScript(&'static [&'static str]),
     /// One tool, by its own name.
     One(String),
-    /// Every tool of an MCP server.
+    /// Every tool of an MCP server or of an API, by the start of its name: `mcp__server__`.
     Server(String),
     /// Those with a matching name, their own or the one in settings.
     Matching(Wildcard),
@@ -75,10 +75,7 @@ impl Tools {
         match self {
             Self::NamedScript(names) => names.contains(&tool),
             Self::One(name) => name == tool,
-            Self::Server(server) => tool
-                .strip_prefix(MCP)
-                .and_then(|rest| rest.strip_prefix(server.as_str()))
-                .is_some_and(|rest| rest.starts_with("__")),
+            Self::Server(start) => tool.starts_with(start.as_str()),
             Self::Matching(name) => {
                 name.matches(tool) || crate::tool_name::aliases_of(tool).any(|alias| name.matches(alias))
             }
@@ -176,7 +173,7 @@ impl Rule {
     /// that knows all of its tools can detect a typo by it.
     pub fn builtin_tool(&self) -> Option<&str> {
         match &self.tools {
-            Tools::One(name) if !name.starts_with(MCP) => Some(name),
+            Tools::One(name) if connected(name).is_none() => Some(name),
             _ => None,
         }
     }
@@ -225,16 +222,18 @@ fn split(text: &str) -> Result<(&str, Option<&str>), &'static str> {
 fn tools(name: &str, effect: Effect) -> Result<Tools, &'static str> {
     if name.contains('*') {
         if effect == Effect::Allow && !names_a_server(name) {
-            return Err("is ignored: an allow rule may use `*` in a tool name only after `mcp__<server>__`.");
+            return Err(
+                "is ignored: an allow rule may use `*` in a tool name only after `mcp__<server>__` or `openapi__<api>__`.",
+            );
         }
         return Ok(Tools::Matching(Wildcard::new(name)));
     }
     if let Some(alias) = alias_of(name) {
         return Ok(Tools::NamedScript(alias.tools));
     }
-    match name.strip_prefix(MCP) {
-        Some("") => Err("names no server: write `mcp__<server>`."),
-        Some(server) if !server.contains("__") => Ok(Tools::Server(server.to_owned())),
+    match connected(name) {
+        Some((_, "")) => Err("names no server: write `mcp__<server>` or `openapi__<api>`."),
+        Some((_, server)) if !server.contains("__") => Ok(Tools::Server(format!("{name}__"))),
         _ => Ok(Tools::One(name.to_owned())),
     }
 }
@@ -252,12 +251,11 @@ fn file_tools(name: &str, tools: Tools) -> Tools {
     alias_of(class).map_or(tools, |alias| Tools::NamedScript(alias.tools))
 }
 
-/// Whether the first `*` comes after a literal `mcp__<server>__`.
+/// Whether the first `*` comes after a literal `mcp__<server>__` or `openapi__<api>__`.
 fn names_a_server(name: &str) -> bool {
     let literal = name.split('*').next().unwrap_or_default();
-    literal
-        .strip_prefix(MCP)
-        .and_then(|rest| rest.split_once("__"))
+    connected(literal)
+        .and_then(|(_, rest)| rest.split_once("__"))
         .is_some_and(|(server, _)| !server.is_empty())
 }
 

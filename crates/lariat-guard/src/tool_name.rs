@@ -109,6 +109,19 @@ pub(crate) const PRIMARY: &[&str] =
 
 /// The prefix of the name of a tool of an MCP server.
 pub(crate) const MCP: &str = "mcp__";
+/// The prefix of the name of an operation of an OpenAPI document.
+const OPENAPI: &str = "openapi__";
+
+/// Splits the name of a tool that is not Lariat's own (`mcp__server__tool`, `openapi__api__operation`) after its prefix.
+pub(crate) fn connected(tool: &str) -> Option<(&'static str, &str)> {
+    [MCP, OPENAPI].into_iter().find_map(|prefix| Some((prefix, tool.strip_prefix(prefix)?)))
+}
+
+/// Whether a tool is an operation of an OpenAPI document. The user named the host of its requests, so an operation that
+/// declares only to read is like a read of a file.
+pub(crate) fn is_operation(tool: &str) -> bool {
+    tool.starts_with(OPENAPI)
+}
 
 /// Returns the entry of a name in settings.
 pub(crate) fn alias_of(name: &str) -> Option<&'static Alias> {
@@ -234,10 +247,11 @@ pub(crate) fn claude_names(tool: &str, effects: ToolEffects) -> (Vec<&'static st
     (by_effects(tool, effects).collect(), false)
 }
 
-/// Returns the names of an unlisted tool by its effects. Tools of servers have their own names in hooks and rules
-/// (`mcp__server__tool`), and their declared effects are not trusted.
+/// Returns the names of an unlisted tool by its effects. Tools of servers and APIs have their own names in hooks and rules
+/// (`mcp__server__tool`, `openapi__api__operation`).
 pub(crate) fn by_effects(tool: &str, effects: ToolEffects) -> impl Iterator<Item = &'static str> {
-    let is_listed = tool.starts_with(MCP) || wire_tool(tool).is_some() || aliases_of(tool).next().is_some();
+    let is_listed =
+        connected(tool).is_some() || wire_tool(tool).is_some() || aliases_of(tool).next().is_some();
     let stands = move |effect: &ToolEffects| !is_listed && effects.contains(*effect);
     BY_EFFECT.iter().filter(move |(effect, _)| stands(effect)).flat_map(|(_, names)| *names).copied()
 }

@@ -39,6 +39,7 @@ use crate::local::{
 use crate::mcp::{FirstContact, McpServers};
 use crate::memory_context::{FailureLearnings, Learn, RememberedSection, SearchPastSessions};
 use crate::models::{Keys, Models, Purpose};
+use crate::openapi::OpenApis;
 use crate::past_sessions::PastSessions;
 use crate::project_memory::ProjectMemory;
 use crate::session::{Session, SessionOptions};
@@ -106,6 +107,8 @@ impl Session {
             Purpose::Inspecting => FirstContact::Skip,
         };
         tools.extend(mcp.tools(first, &mut notices).await);
+        let apis = OpenApis::new(place, parts.folders, parts.keys, &parts.client);
+        tools.extend(apis.tools(&mut notices));
         if let Some(only) = &place.tools {
             tools.retain(|tool| only.contains(tool.name()));
         }
@@ -126,6 +129,9 @@ impl Session {
             .retry(retry(settings))
             .checkpoints(settings.undo.checkpoints)
             .context(context(settings, &model));
+        for (name, value) in apis.secrets() {
+            builder = builder.secret(name, value);
+        }
         // Limits apply to model requests; inspecting the context needs no price.
         if parts.purpose == Purpose::Calling {
             builder = builder.limits(limits(settings)).session_budget(money(settings.budget.session));

@@ -53,7 +53,13 @@ impl SessionSettings {
 impl ProjectAgents {
     /// Builds agents on the store of a service. `environment` has the settings from variables.
     pub fn new(service: LocalService, environment: Map<String, Value>) -> Self {
-        Self { service, environment, started_for: None, session_settings: SessionSettings::default(), only: None }
+        Self {
+            service,
+            environment,
+            started_for: None,
+            session_settings: SessionSettings::default(),
+            only: None,
+        }
     }
 
     /// Gives single sessions settings of their own.
@@ -66,7 +72,13 @@ impl ProjectAgents {
     /// Builds the agent of one session, always from this project and with these options.
     pub(crate) fn of_session(service: LocalService, place: LoadedProject, options: SessionOptions) -> Self {
         let only = Some(Arc::new((place, options)));
-        Self { service, environment: Map::new(), started_for: None, session_settings: SessionSettings::default(), only }
+        Self {
+            service,
+            environment: Map::new(),
+            started_for: None,
+            session_settings: SessionSettings::default(),
+            only,
+        }
     }
 
     /// Applies flags, rules and trust of a command line to the sessions of its directory.

@@ -5,7 +5,7 @@
 //! - [`loaded_project`]: a directory with its settings. [`models`]: resolves a model's name.
 //! - [`service`]: the sessions of this machine. [`session`]: a session that runs in this process.
 //! - [`ProjectAgents`]: builds the agents of the sessions that a host runs, from the directory of each.
-//! - [`mcp`]: the MCP servers of a directory.
+//! - [`mcp`]: the MCP servers of a directory. [`openapi`]: its APIs, described by OpenAPI documents.
 //! - [`file_history`]: which tool calls changed files in a directory, and how to restore an earlier state.
 //! - [`project_memory`]: what Lariat remembers about a project. [`past_sessions`]: searches earlier sessions.
 //! - [`sandbox_probe`]: finds a working sandbox. [`otlp`]: sends spans and metrics to a collector.
@@ -15,6 +15,8 @@ mod assembly;
 #[cfg(feature = "service")]
 mod callbacks;
 pub mod config;
+#[cfg(feature = "service")]
+mod configured_entries;
 #[cfg(feature = "service")]
 mod error;
 #[cfg(feature = "service")]
@@ -39,6 +41,8 @@ pub mod mcp;
 mod memory_context;
 #[cfg(feature = "service")]
 pub mod models;
+#[cfg(feature = "service")]
+pub mod openapi;
 #[cfg(feature = "otlp")]
 pub mod otlp;
 #[cfg(feature = "service")]

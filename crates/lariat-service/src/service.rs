@@ -19,6 +19,7 @@ use crate::hosted_files::DirectoryHistory;
 use crate::loaded_project::LoadedProject;
 use crate::mcp::McpServers;
 use crate::models::{Keys, Purpose};
+use crate::openapi::OpenApis;
 use crate::session::{Session, SessionOptions};
 use crate::session_store;
 use crate::{ServiceError, UserDirectories};
@@ -282,6 +283,11 @@ impl LocalService {
     pub async fn mcp_servers(&self, place: &LoadedProject) -> McpServers {
         let driving = SessionOptions::default();
         assembly::mcp_servers(self.parts(place, new_session_id(), Purpose::Inspecting, driving)).await
+    }
+
+    /// The APIs that apply in a directory. Contacts none.
+    pub fn openapis(&self, place: &LoadedProject) -> OpenApis {
+        OpenApis::new(place, &self.folders, &*self.keys, &self.client)
     }
 
     fn parts<'a>(

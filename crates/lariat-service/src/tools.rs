@@ -35,9 +35,9 @@ fn known_names() -> impl Iterator<Item = &'static str> {
     NAMES.iter().copied().chain(foreign_tool_names())
 }
 
-/// Whether a name is a tool's: built in, known from Claude Code's settings, or of an MCP server.
+/// Whether a name is a tool's: built in, known from Claude Code's settings, of an MCP server or of an API.
 pub fn is_tool(name: &str) -> bool {
-    name.starts_with("mcp__") || known_names().any(|known| known == name)
+    name.starts_with("mcp__") || name.starts_with("openapi__") || known_names().any(|known| known == name)
 }
 
 fn suggestion(name: &str) -> String {
@@ -91,7 +91,7 @@ mod tests {
             let broken = unknown_tool_rules(&rule(Effect::Deny, text)).next().unwrap();
             assert!(broken.reason.contains("did you mean"), "{broken}");
         }
-        for text in ["Read", "bash", "mcp__x", "mcp__x__y", "*", "ExitPlanMode", "recall"] {
+        for text in ["Read", "bash", "mcp__x", "mcp__x__y", "openapi__x__y", "*", "ExitPlanMode", "recall"] {
             assert_eq!(unknown_tool_rules(&rule(Effect::Deny, text)).next(), None, "{text}");
         }
         assert_eq!(

@@ -81,6 +81,11 @@ impl UserDirectories {
         self.state.join("mcp")
     }
 
+    /// The accepted operations of APIs.
+    pub fn openapi(&self) -> PathBuf {
+        self.state.join("openapi")
+    }
+
     /// The files that sessions of this user are changing.
     pub fn claims(&self) -> PathBuf {
         self.state.join("claims")

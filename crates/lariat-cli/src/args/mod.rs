@@ -10,6 +10,7 @@ pub(crate) mod compat;
 pub(crate) mod manage;
 pub(crate) mod mcp;
 pub(crate) mod memory;
+pub(crate) mod openapi;
 pub(crate) mod prompt;
 #[cfg(test)]
 pub(crate) mod restricting;
@@ -29,6 +30,7 @@ use manage::{
 };
 use mcp::McpArgs;
 use memory::MemoryArgs;
+use openapi::OpenApiArgs;
 use run::RunArgs;
 use session_state::{BudgetArgs, CheckpointArgs, CompactArgs, GoalsArgs, PinArgs, PlanArgs, RestoreArgs};
 use sessions::{ReplayArgs, SessionsArgs};
@@ -97,6 +99,9 @@ pub(crate) enum Command {
     Commands(CommandsArgs),
     /// Add, list, test and remove MCP servers, which give the model more tools.
     Mcp(McpArgs),
+    /// Add, list, test and remove APIs with an OpenAPI document, whose operations become tools.
+    #[command(name = "openapi")]
+    OpenApi(OpenApiArgs),
     /// Review and change what Lariat remembers about a project.
     Memory(MemoryArgs),
     /// Undo file changes made by the agent.

@@ -73,7 +73,9 @@ fn status(env: &ProcessEnv, settings: &Settings, json: bool) -> CommandResult {
 fn login(env: &ProcessEnv, settings: &Settings, file: &KeyFile, provider: &str) -> CommandResult {
     let own = || settings.providers.keys().map(String::as_str);
     let known = || KNOWN.iter().map(|known| known.name).chain(own());
-    if !known().any(|name| name == provider) {
+    // The credential of an API: `keyring:openapi.NAME`.
+    let is_api = provider.strip_prefix("openapi.").is_some_and(|name| !name.is_empty());
+    if !is_api && !known().any(|name| name == provider) {
         let near =
             nearest(provider, known()).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
         return Err(Problem::new(Exit::Usage, format!("unknown provider `{provider}`")).hint(format!(

@@ -20,6 +20,7 @@ mod init;
 mod mcp;
 mod memory;
 mod models;
+mod openapi;
 mod permissions;
 mod pin;
 mod plan;
@@ -29,6 +30,7 @@ mod selected_session;
 mod sessions;
 mod shell;
 mod template;
+mod toml_entry;
 mod trust;
 mod trust_prompt;
 mod ui;
@@ -116,6 +118,7 @@ pub(crate) fn start() -> ExitCode {
             Command::Context(args) => block_on(context::context(&env, args)),
             Command::Commands(args) => custom_commands::custom_commands(&env, &args),
             Command::Mcp(args) => block_on(mcp::mcp(&env, args)),
+            Command::OpenApi(args) => block_on(openapi::openapi(&env, args)),
             Command::Memory(args) => block_on(memory::memory(&env, args)),
             Command::Undo(args) => block_on(undo::undo(&env, &args)),
             Command::Doctor(args) => block_on(doctor::doctor(&env, &args)),

@@ -129,6 +129,7 @@ const fn kind(kind: WorkspaceEffectKind) -> &'static str {
     match kind {
         WorkspaceEffectKind::Hook => "hook",
         WorkspaceEffectKind::Server => "server",
+        WorkspaceEffectKind::Api => "API",
         WorkspaceEffectKind::Variable => "variable",
         WorkspaceEffectKind::AllowRule => "allow",
         WorkspaceEffectKind::Setting => "setting",

@@ -98,6 +98,7 @@ fn summary(brought: &[WorkspaceEffect]) -> String {
         (WorkspaceEffectKind::Hook, "hook", "hooks"),
         (WorkspaceEffectKind::AllowRule, "allow rule", "allow rules"),
         (WorkspaceEffectKind::Server, "MCP server", "MCP servers"),
+        (WorkspaceEffectKind::Api, "API", "APIs"),
         (WorkspaceEffectKind::Variable, "variable", "variables"),
         (WorkspaceEffectKind::Setting, "setting", "settings"),
         (WorkspaceEffectKind::Git, "git setting", "git settings"),

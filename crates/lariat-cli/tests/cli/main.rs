@@ -28,6 +28,7 @@ mod kit;
 mod management_commands;
 mod mcp;
 mod memory;
+mod openapi;
 mod pty;
 mod regression;
 mod repair;

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::tool_change::{PinnedTool, schema_lines};
+
 /// A tool, as its server describes it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -24,6 +26,22 @@ impl McpToolInfo {
     /// Describes a tool.
     pub fn new(name: impl Into<String>, description: Option<String>, input_schema: Value) -> Self {
         Self { name: name.into(), description, input_schema, read_only_hint: false }
+    }
+}
+
+impl PinnedTool for McpToolInfo {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn text(&self) -> String {
+        let description = self.description.as_deref().unwrap_or_default();
+        format!("{description}\n{}\n", schema_lines(&self.input_schema))
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        (&self.name, &self.description, &self.input_schema)
+            == (&other.name, &other.description, &other.input_schema)
     }
 }
 

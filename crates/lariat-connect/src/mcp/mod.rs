@@ -4,7 +4,8 @@
 //!   the entry would start or contact something else.
 //! - [`McpClient`]: a connection to a server that runs. [`McpToolAdapter`]: one of its tools, for an agent.
 //! - [`McpServer`]: a server that starts when a tool is called, and again after it died.
-//! - [`ToolChange`]: how the tools of a server differ from the ones that the user accepted.
+//!
+//! [`tool_change`](crate::tool_change) tells how the tools of a server differ from the ones that the user accepted.
 //!
 //! `protocol` and `http` are the only modules that know `rmcp`. Everything that a server sends is untrusted: its messages
 //! have a maximum size, its text is neutralised, and each wait for it has a deadline.
@@ -15,7 +16,6 @@ mod config;
 mod content;
 mod error;
 mod http;
-mod pin;
 mod protocol;
 mod server;
 mod sse;
@@ -28,6 +28,7 @@ pub use config::{McpConfigError, McpServerConfig, McpTransport, ServerSandbox};
 pub use content::{McpContent, McpToolCallResult, McpToolInfo};
 pub use error::McpError;
 pub use http::ReachableAddresses;
-pub use pin::{ToolChange, ToolChangeKind, tool_changes};
 pub use protocol::ProtocolEra;
 pub use server::{McpConnector, McpServer, McpServerState};
+
+pub use crate::tool_change::{ToolChange, ToolChangeKind, tool_changes};

@@ -16,8 +16,8 @@ use super::client::McpClient;
 use super::config::McpServerConfig;
 use super::content::{McpToolCallResult, McpToolInfo};
 use super::error::McpError;
-use super::pin::{ToolChange, is_same, tool_changes};
 use super::protocol::ProtocolEra;
+use crate::tool_change::{PinnedTool as _, ToolChange, tool_changes};
 
 /// The pause after the second failure in a row; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -247,7 +247,7 @@ impl McpServer {
         let current = known.current.iter().flatten().find(|current| current.name == tool.name);
         let (server, name) = (&self.config.name, &tool.name);
         match current {
-            Some(current) if is_same(tool, current) => Ok(()),
+            Some(current) if tool.is_same(current) => Ok(()),
             Some(_) => Err(McpError::ToolsChanged(format!(
                 "the server changed the description or the arguments of `{name}` since the user accepted it, so Lariat does not call it; hint: the user can review the change with `lariat mcp trust {server}`"
             ))),

@@ -30,6 +30,8 @@ pub enum WorkspaceEffectKind {
     Hook,
     /// A tool server that is started or contacted.
     Server,
+    /// An API whose operations become tools.
+    Api,
     /// An environment variable.
     Variable,
     /// A rule that allows without asking.
@@ -101,6 +103,11 @@ pub(super) fn of(path: &str, name: &str, text: &str) -> Vec<WorkspaceEffect> {
                         WorkspaceEffectKind::Server,
                         format!("{server}: {}", server_line(entry)),
                     ));
+                }
+            }
+            "openapi" => {
+                for (api, entry) in value.as_object().into_iter().flatten() {
+                    found.push(brought(WorkspaceEffectKind::Api, format!("{api}: {entry}")));
                 }
             }
             "env" => {

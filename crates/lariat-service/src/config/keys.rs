@@ -114,8 +114,9 @@ pub const KEYS: &[Key] = &[
     own!(ui.motion, "Show animations and running clocks in the terminal."),
 ];
 
-/// Keys that other modules read: permissions, hooks, variables, MCP servers, and the schema reference.
-const ELSEWHERE: &[&str] = &["permissions", "hooks", "env", "mcpServers", "mcp_servers", "$schema"];
+/// Keys that other modules read: permissions, hooks, variables, MCP servers, APIs, and the schema reference.
+const ELSEWHERE: &[&str] =
+    &["permissions", "hooks", "env", "mcpServers", "mcp_servers", "openapi", "$schema"];
 
 /// The flag that sets a key, for error messages.
 const FLAGS: &[(&str, &str)] = &[

@@ -30,6 +30,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("hooks", "Hooks by event, as in Claude Code's settings."),
     ("env", "Environment variables for commands."),
     ("mcp_servers", "MCP servers by name, as in `.mcp.json`."),
+    ("openapi", "APIs by name, whose operations become tools."),
 ];
 
 fn table() -> Value {

@@ -293,7 +293,7 @@ fn providers_are_entries_with_names_that_the_user_chooses() {
 fn accepts_keys_that_other_modules_read() {
     let sources = SettingSources::merge([layer(
         Level::User,
-        json!({ "permissions": {}, "hooks": {}, "env": {}, "mcp_servers": {} }),
+        json!({ "permissions": {}, "hooks": {}, "env": {}, "mcp_servers": {}, "openapi": {} }),
     )]);
     assert!(sources.warnings.is_empty());
 }

@@ -71,6 +71,8 @@ pub enum ConfiguredKind {
     Variable,
     /// An MCP server.
     Server,
+    /// An API, described by an OpenAPI document.
+    Api,
     /// Another setting, by its key.
     Setting,
     /// A file of an agent, a command or a skill.
@@ -203,6 +205,7 @@ impl LoadedWorkspace {
                 "mcpServers" | "mcp_servers" => {
                     self.take_each(ConfiguredKind::Server, value, &document.origin);
                 }
+                "openapi" => self.take_each(ConfiguredKind::Api, value, &document.origin),
                 _ => self.take_value(ConfiguredKind::Setting, key, value, &document.origin),
             }
         }

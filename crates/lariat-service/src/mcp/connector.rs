@@ -13,8 +13,8 @@ use lariat_host::sandbox::{Network, Sandbox};
 use lariat_model::http::{ClientConfig, HttpClient};
 use lariat_tools::Commands;
 
-use super::entries::McpScope;
 use crate::UserDirectories;
+use crate::configured_entries::EntryScope;
 use crate::loaded_project::LoadedProject;
 
 /// Variables that every server gets: to find programs, files of the user, certificates, and to choose a language.
@@ -31,7 +31,7 @@ pub(super) struct SandboxedConnector {
     directory: PathBuf,
     home: PathBuf,
     client: ClientConfig,
-    scope: McpScope,
+    scope: EntryScope,
 }
 
 impl SandboxedConnector {
@@ -52,12 +52,12 @@ impl SandboxedConnector {
             directory: place.path().to_owned(),
             home: folders.home.clone(),
             client,
-            scope: McpScope::Project,
+            scope: EntryScope::Project,
         }
     }
 
     /// A connector for the servers of a scope, with the same programs.
-    pub(super) fn for_scope(&self, scope: McpScope) -> Arc<dyn McpConnector> {
+    pub(super) fn for_scope(&self, scope: EntryScope) -> Arc<dyn McpConnector> {
         Arc::new(Self { scope, ..self.clone() })
     }
 
@@ -111,8 +111,8 @@ impl SandboxedConnector {
             }
             McpTransport::Http { url, headers } | McpTransport::Sse { url, headers } => {
                 let addresses = match self.scope {
-                    McpScope::User => ReachableAddresses::All,
-                    McpScope::Project => ReachableAddresses::PublicAndNamedLoopback,
+                    EntryScope::User => ReachableAddresses::All,
+                    EntryScope::Project => ReachableAddresses::PublicAndNamedLoopback,
                 };
                 let client = HttpClient::new(self.client.clone()).with_address_check(Arc::new(addresses));
                 match config.transport {

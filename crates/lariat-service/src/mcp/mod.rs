@@ -29,7 +29,7 @@ use crate::loaded_project::LoadedProject;
 use crate::models::Keys;
 use accepted::AcceptedTools;
 use connector::SandboxedConnector;
-pub use entries::{McpEntry, McpScope};
+pub use entries::McpEntry;
 pub use lariat_connect::mcp::{McpServerConfig, McpTransport, ToolChange, ToolChangeKind};
 
 /// Whether a server whose tools are not known yet may be started to list them.

@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use lariat_service::mcp::McpServerConfig;
 use serde_json::{Map, Value, json};
-use toml_edit::{DocumentMut, Item, Table};
 
 use crate::args::mcp::{McpAddArgs, McpRemoveArgs, Scope, Transport};
-use crate::commands::{CommandResult, print};
+use crate::commands::{CommandResult, print, toml_entry};
 use crate::exit::Exit;
 use crate::files;
 use crate::problem::Problem;
@@ -123,7 +122,7 @@ fn change(env: &ProcessEnv, scope: Scope, name: &str, entry: Option<&Value>) -> 
         String::new()
     };
     let changed = match scope {
-        Scope::User => change_toml(&text, name, entry),
+        Scope::User => toml_entry::change(&text, TOML_TABLE, name, entry),
         Scope::Project => change_json(&text, name, entry),
     };
     let changed = changed.map_err(|cause| Problem::new(Exit::Setup, cause).at(path.display().to_string()))?;
@@ -155,59 +154,9 @@ fn change_json(text: &str, name: &str, entry: Option<&Value>) -> Result<Option<S
     Ok(Some(format!("{text}\n")))
 }
 
-/// Returns the changed text; `None` if there is nothing to remove. Keeps comments and order.
-fn change_toml(text: &str, name: &str, entry: Option<&Value>) -> Result<Option<String>, String> {
-    let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
-        format!("the file is not valid TOML: {}", error.message().trim())
-    })?;
-    let servers = document.entry(TOML_TABLE).or_insert_with(|| {
-        let mut table = Table::new();
-        table.set_implicit(true);
-        Item::Table(table)
-    });
-    let servers = servers.as_table_like_mut().ok_or_else(|| format!("`{TOML_TABLE}` is not a table"))?;
-    match entry {
-        Some(entry) => drop(servers.insert(name, toml(entry)?)),
-        None if servers.remove(name).is_none() => return Ok(None),
-        None => {}
-    }
-    Ok(Some(document.to_string()))
-}
-
-fn toml(value: &Value) -> Result<Item, String> {
-    Ok(match value {
-        Value::Bool(flag) => toml_edit::value(*flag),
-        Value::String(text) => toml_edit::value(text.as_str()),
-        Value::Array(items) => {
-            let texts = items.iter().filter_map(Value::as_str);
-            toml_edit::value(texts.collect::<toml_edit::Array>())
-        }
-        Value::Object(fields) => {
-            let mut table = Table::new();
-            for (name, value) in fields {
-                table.insert(name, toml(value)?);
-            }
-            Item::Table(table)
-        }
-        _ => return Err(format!("cannot write {value} as TOML")),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn toml_keeps_comments_and_other_servers() {
-        let text = "# mine\nmodel = \"a\" # b\n\n[mcp_servers.old]\ncommand = \"old\"\n";
-        let entry = json!({ "command": "new", "args": ["a"], "env": { "K": "v" } });
-        let added = change_toml(text, "new", Some(&entry)).unwrap().unwrap();
-        assert!(added.starts_with(text), "{added}");
-        assert!(added.contains("[mcp_servers.new]\nargs = [\"a\"]\ncommand = \"new\"\n"), "{added}");
-        assert!(added.contains("[mcp_servers.new.env]\nK = \"v\"\n"), "{added}");
-        assert_eq!(change_toml(&added, "new", None).unwrap().unwrap(), text);
-        assert_eq!(change_toml(text, "missing", None), Ok(None));
-    }
 
     #[test]
     fn json_keeps_other_fields() {
