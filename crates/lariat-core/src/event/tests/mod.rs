@@ -273,6 +273,7 @@ fn samples() -> Vec<AgentEvent> {
             by: "user:ada".into(),
             action: "prompt".into(),
             digest: "sha256:00".into(),
+            is_in_process: true,
         })),
         AgentEvent::ModeChanged { mode: "plan".into() },
         AgentEvent::ModelChanged { model: "a/b".into(), effort: Some("high".into()) },
