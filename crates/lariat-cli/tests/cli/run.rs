@@ -338,3 +338,15 @@ async fn request_uses_protocol_and_model_of_the_settings() {
     let request = &fixture.requests()[0];
     assert_eq!((request.wire, request.model.as_str()), (Wire::AnthropicMessages, "scripted"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn message_of_a_hook_is_a_note_in_a_script() {
+    let fixture = saying("Done.").await;
+    let command = r#"echo '{"systemMessage": "be careful"}'"#;
+    let hook = json!({ "hooks": [{ "type": "command", "command": command }] });
+    let settings = json!({ "hooks": { "UserPromptSubmit": [hook] } }).to_string();
+    let ran = fixture.run(&["run", "--settings", &settings, "go"]).expect(0);
+    assert_eq!(ran.stdout, "Done.\n");
+    assert!(ran.stderr.contains("note: hook: be careful"), "{}", ran.stderr);
+    assert!(!last_words(&fixture.requests()[0]).contains("be careful"));
+}

@@ -392,8 +392,10 @@ impl RunWatcher {
                     self.ask();
                 }
             }
-            // The screen shows retries itself. In a script, say why it waits.
-            event @ (AgentEvent::ModelRetry { .. } | AgentEvent::ModelFallback { .. })
+            // The screen shows these itself. In a script, say why it waits and what hooks say.
+            event @ (AgentEvent::ModelRetry { .. }
+            | AgentEvent::ModelFallback { .. }
+            | AgentEvent::HookMessage { .. })
                 if !self.run_output.is_screen() =>
             {
                 if let Some((_, words)) = notes::note(event) {
