@@ -273,7 +273,7 @@ fn samples() -> Vec<AgentEvent> {
             by: "user:ada".into(),
             action: "prompt".into(),
             digest: "sha256:00".into(),
-            is_in_process: true,
+            is_in_process: false,
         })),
         AgentEvent::ModeChanged { mode: "plan".into() },
         AgentEvent::ModelChanged { model: "a/b".into(), effort: Some("high".into()) },
