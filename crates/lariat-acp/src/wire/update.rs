@@ -9,6 +9,7 @@ use super::methods::ConfigOption;
 /// Something that happened in a session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "sessionUpdate", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[expect(clippy::enum_variant_names, reason = "the variants have the names of the protocol")]
 pub(crate) enum Update {
     UserMessageChunk {
         content: ContentBlock,
