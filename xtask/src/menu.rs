@@ -118,7 +118,10 @@ const PROVE: &[(&str, &str)] = &[
         "sdk",
         "Run the official Python and TypeScript SDKs against our server and program (installs them under target/)",
     ),
-    ("connect", "Run the MCP client against misbehaving and official servers, and read real OpenAPI documents (installs both under target/)"),
+    (
+        "connect",
+        "Run the MCP client against misbehaving and official servers, and read real OpenAPI documents (installs both under target/)",
+    ),
     ("servers", "Run our clients against llama.cpp and LiteLLM (installs them under target/)"),
     (
         "mistakes [NAME]",

@@ -97,10 +97,22 @@ fn operations_of_apis_read_without_asking_and_change_only_by_rule() {
     }
     for rule in ["openapi__pets", "openapi__pets__*", "openapi__pets__add"] {
         let allowed = guard(&[(Effect::Allow, rule)]);
-        assert_eq!(verdict(&allowed, "openapi__pets__add", changes, Mode::Default), GuardDecision::Allow, "{rule}");
-        assert_eq!(verdict(&allowed, "openapi__petshop__add", changes, Mode::Default), GuardDecision::Ask, "{rule}");
+        assert_eq!(
+            verdict(&allowed, "openapi__pets__add", changes, Mode::Default),
+            GuardDecision::Allow,
+            "{rule}"
+        );
+        assert_eq!(
+            verdict(&allowed, "openapi__petshop__add", changes, Mode::Default),
+            GuardDecision::Ask,
+            "{rule}"
+        );
         let denied = guard(&[(Effect::Deny, rule)]);
-        assert_eq!(verdict(&denied, "openapi__pets__add", reads, Mode::Bypass), GuardDecision::Deny, "{rule}");
+        assert_eq!(
+            verdict(&denied, "openapi__pets__add", reads, Mode::Bypass),
+            GuardDecision::Deny,
+            "{rule}"
+        );
     }
     let broad = guard(&[(Effect::Allow, "openapi__*"), (Effect::Allow, "openapi__p*")]);
     assert_eq!(verdict(&broad, "openapi__pets__add", changes, Mode::Default), GuardDecision::Ask);
