@@ -99,7 +99,7 @@ pub(crate) enum Command {
     Commands(CommandsArgs),
     /// Add, list, test and remove MCP servers, which give the model more tools.
     Mcp(McpArgs),
-    /// Add, list, test and remove APIs with an OpenAPI document, whose operations become tools.
+    /// Add, list, test and remove APIs, whose operations become tools (OpenAPI).
     #[command(name = "openapi")]
     OpenApi(OpenApiArgs),
     /// Review and change what Lariat remembers about a project.

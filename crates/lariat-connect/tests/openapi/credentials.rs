@@ -38,6 +38,12 @@ async fn each_kind_is_sent_and_shown_nowhere() {
         let tools = tools(&document(), &echo, config);
         assert!(!format!("{tools:?}").contains("s3cret"), "{tools:?}");
         let schema = tools[0].parameters_schema();
+        let hidden = match &auth {
+            OpenApiAuth::ApiKey { header, .. } => Some(header),
+            OpenApiAuth::QueryKey { parameter, .. } => Some(parameter),
+            _ => None,
+        };
+        assert!(hidden.is_none_or(|name| schema["properties"].get(name).is_none()), "{schema}");
         let mut arguments = json!({ "key": "k", "X-Key": "x" });
         // An argument that the configuration sets is not the model's.
         arguments.as_object_mut().unwrap().retain(|name, _| schema["properties"].get(name).is_some());

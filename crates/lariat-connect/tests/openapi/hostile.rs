@@ -157,7 +157,7 @@ async fn internal_addresses_are_reached_only_by_a_name_that_the_caller_wrote() {
         let error = reach(host, InternalAddresses::NamedLoopback).await.unwrap_err();
         assert!(error.to_string().contains("internal network"), "{host}: {error}");
     }
-    // The server listens on one address only, so a written one is tried in vain.
+    // The server listens on one address only, so the connection to a written one fails.
     let tried = reach("127.0.0.2", InternalAddresses::Written).await.unwrap_err();
     assert!(!tried.to_string().contains("internal network"), "{tried}");
 }
