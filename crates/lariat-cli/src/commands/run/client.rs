@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use crate::commands::background::new_command;
 
-/// Commands that may wait. More than a user can type while a host waits for its store.
+/// Messages of the user that may wait. More than a user can type while a host waits for its store.
 const MAX_WAITING: usize = 64;
 
 /// A session and its host.
@@ -62,7 +62,8 @@ pub(super) enum Sent {
 
 /// Sends commands one after another.
 pub(super) struct CommandSender {
-    outgoing: mpsc::Sender<Outgoing>,
+    /// Unbounded, because an answer must not be lost: the run would wait for it. Each answer is for an open question.
+    outgoing: mpsc::UnboundedSender<Outgoing>,
     results: mpsc::Receiver<Sent>,
     /// Messages of the user that were not acknowledged yet.
     messages: usize,
@@ -70,7 +71,7 @@ pub(super) struct CommandSender {
 
 impl CommandSender {
     pub(super) fn new(client: SessionClient) -> Self {
-        let (outgoing, mut waiting) = mpsc::channel(MAX_WAITING);
+        let (outgoing, mut waiting) = mpsc::unbounded_channel();
         let (done, results) = mpsc::channel(MAX_WAITING);
         tokio::spawn(async move {
             while let Some(command) = waiting.recv().await {
@@ -92,12 +93,15 @@ impl CommandSender {
         Self { outgoing, results, messages: 0 }
     }
 
-    /// Sends a command. Returns false if too many wait.
+    /// Sends a command. Returns false for a message if too many wait.
     pub(super) fn send(&mut self, command: Outgoing) -> bool {
-        let is_message = matches!(command, Outgoing::Message(..));
-        let is_taken = self.outgoing.try_send(command).is_ok();
-        self.messages += usize::from(is_message && is_taken);
-        is_taken
+        if matches!(command, Outgoing::Message(..)) {
+            if self.messages >= MAX_WAITING {
+                return false;
+            }
+            self.messages += 1;
+        }
+        self.outgoing.send(command).is_ok()
     }
 
     /// Waits for the result of the next command. Never returns without one.
