@@ -44,7 +44,6 @@ impl OpenApiAdapter {
     ///
     /// # Errors
     /// If the document or the configuration is not valid, or names no server.
-    #[expect(clippy::should_implement_trait, reason = "it takes a configuration and a filter too")]
     pub fn from_str(
         text: &str,
         config: &OpenApiConfig,

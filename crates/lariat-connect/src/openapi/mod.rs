@@ -9,7 +9,7 @@
 //!
 //! A document is untrusted: its size, its references and its schemas are bounded, its text is neutralised, and it never
 //! decides where a credential goes. Invariant: every request goes to the scheme, host and port of the base address, and
-//! beneath its path; no redirect leads elsewhere.
+//! beneath its path, except where that server redirects a request that reads; no redirect leads to another server.
 
 mod adapter;
 mod address;

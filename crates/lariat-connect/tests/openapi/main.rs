@@ -4,6 +4,7 @@
 #![cfg(feature = "openapi")]
 #![allow(
     clippy::disallowed_methods,
+    clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
     reason = "tests check the system without going through the crate"
