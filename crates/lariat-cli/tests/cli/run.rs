@@ -345,7 +345,7 @@ async fn message_of_a_hook_is_a_note_in_a_script() {
     let command = r#"echo '{"systemMessage": "be careful"}'"#;
     let hook = json!({ "hooks": [{ "type": "command", "command": command }] });
     let settings = json!({ "hooks": { "UserPromptSubmit": [hook] } }).to_string();
-    let ran = fixture.run(&["run", "--settings", &settings, "go"]).expect(0);
+    let ran = fixture.run(&["-p", "go", "--settings", &settings]).expect(0);
     assert_eq!(ran.stdout, "Done.\n");
     assert!(ran.stderr.contains("note: hook: be careful"), "{}", ran.stderr);
     assert!(!last_words(&fixture.requests()[0]).contains("be careful"));
