@@ -1,7 +1,6 @@
 //! Tests tools made of OpenAPI documents: exact requests against a server on this machine, hostile documents, and real
 //! documents of public APIs.
 
-#![cfg(feature = "openapi")]
 #![allow(
     clippy::disallowed_methods,
     clippy::indexing_slicing,
