@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures_util::{FutureExt as _, StreamExt as _};
 use lariat_api::{
-    Action, ContextUse, CreateSession, FileDiff, Problem, ProblemCode, SessionFilter, SessionPage,
-    SessionView, Sessions,
+    Action, ContextUse, CreateSession, FileDiff, ItemStream, Problem, ProblemCode, SessionChange,
+    SessionFilter, SessionPage, SessionView, Sessions,
 };
 use lariat_core::id::SessionId;
 use lariat_terminal::theme::Theme;
@@ -24,6 +24,8 @@ const MAX_EARLIER: u64 = 100_000;
 const MAX_LISTED: u32 = 200;
 /// The least time from one list of sessions to the next.
 const RELIST: Duration = Duration::from_millis(500);
+/// How long a list stays as it is if the host reports no change: it does not know those of other processes.
+const POLL: Duration = Duration::from_secs(2);
 
 /// A session to open.
 #[derive(Clone, Debug)]
@@ -106,7 +108,7 @@ pub(super) fn paste_image(machine: &Arc<dyn Machine>, replies: &mpsc::Sender<Rep
     });
 }
 
-/// Lists the sessions again after each change, until the task is dropped. The lists arrive in `replies`.
+/// Lists the sessions again after each change and now and then, until the task is dropped. The lists arrive in `replies`.
 pub(super) fn watch_sessions(
     sessions: &Arc<dyn Sessions>,
     text: Option<String>,
@@ -115,11 +117,18 @@ pub(super) fn watch_sessions(
     let (sessions, replies) = (Arc::clone(sessions), replies.clone());
     let mut task = JoinSet::new();
     task.spawn(async move {
-        // Without a stream of changes, the list stays as it is.
-        let Ok(mut changes) = sessions.changes().await else { return };
-        while let Some(Ok(_)) = changes.next().await {
-            tokio::time::sleep(RELIST).await;
-            while changes.next().now_or_never().is_some_and(|change| matches!(change, Some(Ok(_)))) {}
+        let none = || -> ItemStream<SessionChange> { Box::pin(futures_util::stream::pending()) };
+        let mut changes = sessions.changes().await.unwrap_or_else(|_| none());
+        loop {
+            match tokio::time::timeout(POLL, changes.next()).await {
+                Ok(Some(Ok(_))) => {
+                    tokio::time::sleep(RELIST).await;
+                    while changes.next().now_or_never().is_some_and(|change| matches!(change, Some(Ok(_)))) {}
+                }
+                Ok(_) => changes = none(),
+                // Another process may have changed a session.
+                Err(_) => {}
+            }
             let Ok(page) = sessions.list(filter(text.clone())).await else { continue };
             if replies.send(Reply::SessionsChanged(page)).await.is_err() {
                 return;

@@ -59,9 +59,14 @@ impl Fake {
     /// Replaces the list of sessions.
     pub(crate) fn lists(&self, sessions: Vec<SessionSummary>) {
         let change = SessionChange::new(SessionId::new("session-1"), 0, SessionStatus::Idle);
-        self.state().listed = sessions;
+        self.lists_unannounced(sessions);
         // Without a receiver, nothing follows the list.
         let _ = self.session_changes.send(change);
+    }
+
+    /// Replaces the list of sessions, as another process does.
+    pub(crate) fn lists_unannounced(&self, sessions: Vec<SessionSummary>) {
+        self.state().listed = sessions;
     }
 
     /// How many clients follow which sessions change.

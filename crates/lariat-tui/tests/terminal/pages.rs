@@ -168,6 +168,15 @@ async fn the_list_of_sessions_is_a_tree_and_stays_up_to_date() {
     let selected = screen.lines().find(|row| row.starts_with('❯')).unwrap();
     assert!(selected.contains("└ task of fork") && selected.contains("running"), "{screen}");
 
+    fake.lists_unannounced(vec![
+        listed("fork", Some("first"), SessionStatus::Interrupted),
+        listed("first", None, SessionStatus::Idle),
+    ]);
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    client.settles().await;
+    let screen = client.screen();
+    assert!(screen.contains("interrupted") && !screen.contains("third"), "{screen}");
+
     // A filter lists what matches, without the tree.
     client.types("fork");
     client.settles().await;
