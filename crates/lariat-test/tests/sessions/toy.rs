@@ -344,6 +344,8 @@ impl Host {
                 let by_policy = denies.then(|| PermissionDecision::deny("no client is attached"));
                 let answer = asked.answer.as_ref().map(|(decision, _)| decision.clone()).or(by_policy);
                 let Some(decision) = answer else { return false };
+                // Long enough for a crash between the answer and its record.
+                tokio::time::sleep(Duration::from_millis(3)).await;
                 let request_id = asked.request.id;
                 self.append(
                     id,
@@ -548,6 +550,8 @@ impl Host {
                     return Err(problem(ProblemCode::DigestMismatch, "the ask has another digest"));
                 }
                 if let Some((_, by)) = ask.answer.as_ref().filter(|_| !self.has(Mistake::SecondAnswerWins)) {
+                    // After a crash the answer that won may wait for its session to be opened.
+                    self.wake(id);
                     let by = if self.has(Mistake::HidesWinner) { "another client" } else { by };
                     return Err(problem(ProblemCode::AlreadyAnswered, &format!("{by} answered before")));
                 }
