@@ -8,7 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::exit::Exit;
 use crate::problem::Problem;
@@ -37,6 +37,11 @@ pub(crate) fn start(path: &Path, most: u64) -> Option<String> {
     let mut text = String::new();
     File::open(path).ok()?.take(most).read_to_string(&mut text).ok()?;
     Some(text)
+}
+
+/// Returns when a file was written, or `None` if that cannot be read.
+pub(crate) fn modified(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).and_then(|state| state.modified()).ok()
 }
 
 /// Removes a file, if it exists.

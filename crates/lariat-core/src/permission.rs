@@ -413,3 +413,24 @@ impl PermissionPolicy for AskBeforeEffects {
         Box::pin(std::future::ready(verdict))
     }
 }
+
+/// Splits a list of permission rules at commas and spaces outside parentheses: `Read, Bash(git add:*)`.
+pub fn split_rules(text: &str) -> Vec<String> {
+    let (mut rules, mut depth) = (vec![String::new()], 0_usize);
+    for letter in text.chars() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            ',' | ' ' if depth == 0 => {
+                rules.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(rule) = rules.last_mut() {
+            rule.push(letter);
+        }
+    }
+    rules.retain(|rule| !rule.is_empty());
+    rules
+}

@@ -73,6 +73,7 @@ pub fn config_of(records: &[Event]) -> RunConfig {
                 config.fallbacks.extend(reply.and_then(|reply| fallback_model(&config, reply)));
             }
             AgentEvent::InputRejected { .. } | AgentEvent::InputWarned { .. } => config.has_filters = true,
+            AgentEvent::ContextCounted { .. } => config.counts_tokens = true,
             AgentEvent::RepetitionDetected { .. } => config.repetition = Some(Default::default()),
             _ => {}
         }

@@ -3,6 +3,9 @@
 //! The user's message stays as it was typed; the text of the command follows it as a note, so every front end and every way
 //! to send a message has the same commands. Commands are read when they are invoked: a change of the file applies at once.
 //!
+//! The rules in a command's `allowed-tools` allow tool calls until the user's next message. They are ordinary allow rules: a
+//! rule that denies or asks wins over them.
+//!
 //! Invariants: a project that is not trusted has no commands. A shell command in the text runs only if the permission rules
 //! allow it without a question, and without write access; otherwise the model reads that it did not run, and can ask for it.
 
@@ -19,7 +22,7 @@ use lariat_core::id::SessionId;
 use lariat_core::message::Origin;
 use lariat_core::permission::{PermissionPolicy as _, PolicyQuery, Verdict};
 use lariat_core::tool::{Access, AgentTool, ToolContext};
-use lariat_guard::Trust;
+use lariat_guard::{Effect, Layer, Level, Origin as RuleOrigin, Trust};
 use lariat_host::files::Workspace;
 use lariat_runtime::Gate;
 use serde::Serialize;
@@ -111,6 +114,7 @@ pub(crate) struct InvokedCommands {
 impl ContextSource for InvokedCommands {
     fn notes(&self, query: NotesQuery) -> BoxFuture<'_, Vec<Note>> {
         Box::pin(async move {
+            self.gate.set_command_rules(self.rules_of_newest(&query));
             let mut notes = Vec::new();
             for message in unanswered(&query) {
                 let Some((name, arguments)) = is_invocation(&message) else { continue };
@@ -156,7 +160,26 @@ fn section(name: &str) -> String {
     format!("command /{name}")
 }
 
+/// The newest message of the user.
+fn newest_prompt(query: &NotesQuery) -> Option<String> {
+    let mut messages = query.window.iter_back().take(MAX_MESSAGES).filter_map(|message| message.as_user());
+    let newest = messages.find(|user| matches!(user.origin, Origin::Person))?;
+    Some(joined_text(&newest.content))
+}
+
 impl InvokedCommands {
+    /// The allow rules of the command that the user's newest message invokes.
+    fn rules_of_newest(&self, query: &NotesQuery) -> Option<Layer> {
+        let prompt = newest_prompt(query)?;
+        let (name, _) = is_invocation(&prompt)?;
+        let commands = commands(&self.workspace, Some(self.home.as_path()), self.trust);
+        let command = commands.find(name).filter(|command| !command.allowed_tools.is_empty())?;
+        let level = if command.source == "project" { Level::Project } else { Level::User };
+        let layer = Layer::new(RuleOrigin::file(level, &command.file_path));
+        let rules = command.allowed_tools.iter();
+        Some(rules.fold(layer, |layer, rule| layer.with_rule(Effect::Allow, rule)))
+    }
+
     /// The note for a command or a skill; `None` if there is none of this name.
     async fn text(&self, name: &str, arguments: &str) -> Option<String> {
         let home = Some(self.home.as_path());

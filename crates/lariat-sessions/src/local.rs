@@ -68,6 +68,18 @@ impl Local {
         self.shared.sessions().values().filter(|entry| entry.is_running() || entry.is_attached()).count()
     }
 
+    /// Returns how many sessions run a tool or a command of the user in this process. A host that ends now would interrupt
+    /// those; every other run continues in the next host as if nothing had happened, at the cost of one model call.
+    pub async fn busy(&self) -> usize {
+        let entries: Vec<Arc<SessionEntry>> =
+            self.shared.sessions().values().filter(|entry| entry.is_running()).cloned().collect();
+        let mut busy = 0;
+        for entry in entries {
+            busy += usize::from(entry.runs_tool().await);
+        }
+        busy
+    }
+
     /// Continues the runs that a host started and that ended with its process. Leaves alone what another process has, and
     /// what no client of a host started. Returns the sessions that it continued.
     ///

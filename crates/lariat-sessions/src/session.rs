@@ -1,5 +1,6 @@
 //! A session that a client of this host uses: its fold, its live channel and the way to its owner.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,6 +23,8 @@ const STORED_SNAPSHOTS: usize = 4;
 /// How many events a host reads at once before it stores a snapshot. Runs store one about every 4,096 events, so this is
 /// for sessions that have none, and it must not displace theirs.
 const SNAPSHOT_AFTER: usize = 16_384;
+/// How many of the newest events tell whether a tool runs.
+const RECENT_EVENTS: usize = 2048;
 /// Live items that a slow client may have to catch up with.
 const LIVE_ITEMS: usize = 1024;
 
@@ -117,6 +120,27 @@ impl SessionEntry {
         let was_running = self.is_running();
         let fold = self.fold().await?;
         Ok(fold.view(was_running || self.is_running()))
+    }
+
+    /// Whether the newest events show a tool call or a command of the user that has not ended. True if the journal cannot
+    /// be read.
+    pub(crate) async fn runs_tool(&self) -> bool {
+        let Ok(fold) = self.fold().await else { return true };
+        if fold.has_unfinished_command() {
+            return true;
+        }
+        let first = fold.next().saturating_sub(RECENT_EVENTS as u64);
+        let Ok(events) = self.store.read(&self.session_id, first, RECENT_EVENTS).await else { return true };
+        let mut running = BTreeSet::new();
+        for record in &events {
+            match &record.event {
+                AgentEvent::ToolExecutionStart { tool_call_id, .. } => drop(running.insert(tool_call_id)),
+                AgentEvent::ToolExecutionEnd { tool_call_id, .. } => drop(running.remove(tool_call_id)),
+                AgentEvent::AgentEnd { .. } | AgentEvent::LoopRecovered { .. } => running.clear(),
+                _ => {}
+            }
+        }
+        !running.is_empty()
     }
 
     /// Returns what dashboards show of the session.

@@ -4,6 +4,7 @@
 //! the run is refused. So is a run with an unknown flag, because that flag may restrict. Lariat's own commands start with a
 //! word and these start with a flag, so the two cannot be confused.
 
+use lariat_core::permission::split_rules;
 use lariat_service::SessionSelector;
 use serde_json::Value;
 
@@ -60,10 +61,10 @@ const FLAGS: &[(&str, Flag)] = &[
     ("max-budget-usd", Flag::Valued(|task, value| number(task, "limits.cost", value))),
     ("system-prompt", Flag::Valued(words)),
     ("append-system-prompt", Flag::Valued(words)),
-    ("allowedTools", Flag::ListValued(|task, value| task.allow.extend(rules(value)))),
-    ("allowed-tools", Flag::ListValued(|task, value| task.allow.extend(rules(value)))),
-    ("disallowedTools", Flag::ListValued(|task, value| task.deny.extend(rules(value)))),
-    ("disallowed-tools", Flag::ListValued(|task, value| task.deny.extend(rules(value)))),
+    ("allowedTools", Flag::ListValued(|task, value| task.allow.extend(split_rules(value)))),
+    ("allowed-tools", Flag::ListValued(|task, value| task.allow.extend(split_rules(value)))),
+    ("disallowedTools", Flag::ListValued(|task, value| task.deny.extend(split_rules(value)))),
+    ("disallowed-tools", Flag::ListValued(|task, value| task.deny.extend(split_rules(value)))),
     ("continue", Flag::Bare(|task| task.which = SessionSelector::Continue)),
     ("resume", Flag::Optional(resume)),
     ("fork-session", Flag::Bare(|task| task.forks = true)),
@@ -282,27 +283,6 @@ fn sources(task: &mut Task, value: &str) {
 
 fn list(value: &str) -> Vec<Value> {
     value.split(',').map(str::trim).filter(|word| !word.is_empty()).map(Value::from).collect()
-}
-
-/// Splits rules at commas and spaces outside parentheses.
-fn rules(value: &str) -> Vec<String> {
-    let (mut rules, mut depth) = (vec![String::new()], 0_usize);
-    for letter in value.chars() {
-        match letter {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            ',' | ' ' if depth == 0 => {
-                rules.push(String::new());
-                continue;
-            }
-            _ => {}
-        }
-        if let Some(rule) = rules.last_mut() {
-            rule.push(letter);
-        }
-    }
-    rules.retain(|rule| !rule.is_empty());
-    rules
 }
 
 #[cfg(test)]

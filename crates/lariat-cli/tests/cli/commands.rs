@@ -61,6 +61,37 @@ async fn shell_command_in_a_text_needs_no_approval_or_does_not_run_and_never_wri
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn allowed_tools_of_a_command_allow_its_calls_until_the_next_message() {
+    let write = json!({"path": "note.txt", "content": "hello\n"});
+    let turns = [
+        Turn::new().call("c1", "write_file", &write),
+        Turn::new().text("Done."),
+        Turn::new().call("c2", "write_file", &write),
+        Turn::new().text("Denied."),
+    ];
+    let fixture = Fixture::new(Script::queue(turns)).await;
+    let text = "---\nallowed-tools: Edit(note.txt), Bash(touch:*)\n---\nWrite a note. Now: !`touch made`";
+    put(&fixture, "note.md", text);
+    let last = sent(&fixture, &["/note", "--trust", "--mode", "default"]);
+    assert!(!last.contains("did not run"), "the rule allows the shell command: {last}");
+    let note = fixture.workspace().join("note.txt");
+    assert_eq!(std::fs::read_to_string(&note).unwrap(), "hello\n");
+    std::fs::remove_file(&note).unwrap();
+    let next = sent(&fixture, &["--continue", "write it again", "--trust", "--mode", "default"]);
+    assert!(!note.exists(), "an ordinary message has no such rules: {next}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn allowed_tools_of_a_command_do_not_override_a_rule_that_denies() {
+    let write = json!({"path": "note.txt", "content": "hello\n"});
+    let turns = [Turn::new().call("c1", "write_file", &write), Turn::new().text("Denied.")];
+    let fixture = Fixture::new(Script::queue(turns)).await;
+    put(&fixture, "note.md", "---\nallowed-tools: [Edit]\n---\nWrite a note.");
+    sent(&fixture, &["/note", "--trust", "--mode", "default", "--deny", "Edit(note.txt)"]);
+    assert!(!fixture.workspace().join("note.txt").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn path_at_the_start_of_a_message_and_an_unknown_name_are_ordinary_text() {
     let fixture = fixture().await;
     for message in ["/usr/bin/env fails", "/unknown thing"] {

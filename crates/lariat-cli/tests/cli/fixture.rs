@@ -41,7 +41,7 @@ pub(crate) struct RunResult {
 }
 
 impl RunResult {
-    fn of(output: &Output) -> Self {
+    pub(crate) fn of(output: &Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("output is UTF-8");
         Self { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
     }
@@ -103,7 +103,12 @@ impl Fixture {
 
     /// The program with these arguments, in the workspace.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lariat"));
+        self.command_of(Path::new(env!("CARGO_BIN_EXE_lariat")), args)
+    }
+
+    /// The same as [`Self::command`] with another copy of the program.
+    pub(crate) fn command_of(&self, program: &Path, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command
             .args(args)
             .env_clear()

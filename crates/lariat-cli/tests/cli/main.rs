@@ -12,6 +12,7 @@
 mod acp;
 mod background;
 mod background_kills;
+mod background_upgrade;
 mod capabilities;
 mod commands;
 mod controlling;

@@ -8,6 +8,7 @@ mod expansion;
 
 use std::path::{Path, PathBuf};
 
+use lariat_core::permission::split_rules;
 use lariat_host::files::{FileError, Kind, Workspace};
 
 pub use expansion::{ExpandedPart, is_invocation};
@@ -35,6 +36,8 @@ pub struct Command {
     pub description: String,
     /// The arguments to show to the user, such as `[issue] [priority]`.
     pub argument_hint: String,
+    /// The permission rules that allow its tool calls, from `allowed-tools`.
+    pub allowed_tools: Vec<String>,
     /// Its file.
     pub file_path: PathBuf,
     /// Where it was loaded from: `user` or `project`.
@@ -160,10 +163,19 @@ impl CommandSet {
             namespace: below.join(":"),
             description,
             argument_hint: argument_hint(&front),
+            allowed_tools: allowed_tools(&front),
             file_path,
             source: source.to_owned(),
             body: body.trim().to_owned(),
         });
+    }
+}
+
+/// The `allowed-tools`: a list, or one text such as `Read, Bash(git add:*)`.
+fn allowed_tools(front: &FrontMatter) -> Vec<String> {
+    match front.get("allowed-tools") {
+        Some(text) if !text.is_empty() => split_rules(text.trim_start_matches('[').trim_end_matches(']')),
+        _ => front.list("allowed-tools"),
     }
 }
 

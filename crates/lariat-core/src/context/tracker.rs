@@ -221,6 +221,14 @@ impl ContextTracker {
         self.state.base.is_some()
     }
 
+    /// Returns the part of [`Self::used_tokens`] that is an estimate.
+    pub fn estimated_tokens(&self) -> u64 {
+        match &self.state.base {
+            Some(_) => self.scale(self.state.fresh),
+            None => self.used_tokens(),
+        }
+    }
+
     /// Updates the tracker after compaction reduced the conversation to `window`.
     pub fn reset_after_compaction(&mut self, window: &Window) {
         let overhead = self.overhead();

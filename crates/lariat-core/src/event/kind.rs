@@ -283,6 +283,11 @@ pub enum AgentEvent {
         /// Size of the context window in tokens.
         window: u64,
     },
+    /// The provider counted the tokens of the next request, because an estimate was too close to a threshold.
+    ContextCounted {
+        /// Tokens of the next request.
+        tokens: u64,
+    },
     /// A compaction was undone: the conversation is as if it had not happened.
     CompactionUndone {
         /// Id of the event that recorded the compaction.
@@ -538,6 +543,7 @@ pub(super) const KNOWN_KINDS: &[&str] = &[
     "PlanDecided",
     "Compaction",
     "CompactionWarning",
+    "ContextCounted",
     "CompactionUndone",
     "MessagePinned",
     "ContextFull",

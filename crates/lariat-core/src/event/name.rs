@@ -39,6 +39,7 @@ impl AgentEvent {
             Self::PlanDecided { .. } => "PlanDecided",
             Self::Compaction { .. } => "Compaction",
             Self::CompactionWarning { .. } => "CompactionWarning",
+            Self::ContextCounted { .. } => "ContextCounted",
             Self::CompactionUndone { .. } => "CompactionUndone",
             Self::MessagePinned { .. } => "MessagePinned",
             Self::ContextFull(_) => "ContextFull",

@@ -23,6 +23,8 @@ pub enum LifecycleEventKind {
     Prompt,
     /// The model is done.
     Stop,
+    /// The run is about to end with an error.
+    StopFailure,
     /// Compaction is about to run.
     PreCompact,
     /// Compaction has run.
@@ -37,11 +39,12 @@ pub enum LifecycleEventKind {
 
 impl LifecycleEventKind {
     /// All kinds.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::SessionStart,
         Self::SessionEnd,
         Self::Prompt,
         Self::Stop,
+        Self::StopFailure,
         Self::PreCompact,
         Self::PostCompact,
         Self::Notification,
@@ -100,6 +103,15 @@ pub enum LifecycleEvent {
         /// Text of the prompt.
         prompt: String,
     },
+    /// The run is about to end with an error. The answer is ignored.
+    StopFailure {
+        /// Kind of the error, as one word.
+        kind: String,
+        /// Text of the error.
+        error: String,
+        /// Text of the model's last message.
+        last_message: String,
+    },
     /// The model is done and the run is about to end.
     Stop {
         /// True if a hook kept the run from ending just before.
@@ -154,6 +166,7 @@ impl LifecycleEvent {
             Self::SessionEnd { .. } => LifecycleEventKind::SessionEnd,
             Self::Prompt { .. } => LifecycleEventKind::Prompt,
             Self::Stop { .. } => LifecycleEventKind::Stop,
+            Self::StopFailure { .. } => LifecycleEventKind::StopFailure,
             Self::PreCompact { .. } => LifecycleEventKind::PreCompact,
             Self::PostCompact { .. } => LifecycleEventKind::PostCompact,
             Self::Notification { .. } => LifecycleEventKind::Notification,
@@ -164,15 +177,16 @@ impl LifecycleEvent {
 
     /// Returns the texts that come from users, models and tools.
     pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
-        let text = match self {
+        let (text, more) = match self {
+            Self::StopFailure { error, last_message, .. } => (Some(error), Some(last_message)),
             Self::Prompt { prompt: text }
             | Self::Stop { last_message: text, .. }
             | Self::SubagentStop { last_message: text, .. }
             | Self::PostCompact { summary: text, .. }
-            | Self::Notification { message: text, .. } => Some(text),
-            _ => None,
+            | Self::Notification { message: text, .. } => (Some(text), None),
+            _ => (None, None),
         };
-        text.into_iter()
+        text.into_iter().chain(more)
     }
 }
 

@@ -38,6 +38,7 @@ pub(super) struct RecordedAnswers {
     filter: bool,
     session_hooks: Option<OpId>,
     notes: Option<OpId>,
+    count: Option<OpId>,
     model: Option<OpId>,
     compaction: Option<OpId>,
     /// A compaction that is prepared while the run continues.
@@ -64,6 +65,7 @@ impl RecordedAnswers {
             Effect::Filter { .. } => self.filter = true,
             Effect::CallHooks { op, .. } => self.session_hooks = Some(op),
             Effect::Consult { op, .. } => self.notes = Some(op),
+            Effect::CountTokens { op, .. } => self.count = Some(op),
             Effect::CallModel { op, candidate, .. } => (self.model, self.candidate) = (Some(op), candidate),
             Effect::Compact { op, query } if query.cause == CompactionCause::Threshold => {
                 self.preparing = Some(op)
@@ -75,6 +77,7 @@ impl RecordedAnswers {
             Effect::Abandon { op } => {
                 self.session_hooks.take_if(|asked| *asked == op);
                 self.notes.take_if(|asked| *asked == op);
+                self.count.take_if(|asked| *asked == op);
                 self.model.take_if(|asked| *asked == op);
                 self.compaction.take_if(|asked| *asked == op);
                 self.admission.take_if(|asked| *asked == op);
@@ -99,6 +102,7 @@ impl RecordedAnswers {
             (self.filter, "the input filters"),
             (self.session_hooks.is_some(), "the hooks of the session"),
             (self.notes.is_some(), "the notes for the model"),
+            (self.count.is_some(), "a token count"),
             (self.model.is_some(), "the model"),
             (self.compaction.is_some() || self.preparing.is_some(), "a compaction"),
             (self.admission.is_some(), "an admission"),
@@ -138,6 +142,13 @@ impl RecordedAnswers {
         }
         if let Some(op) = self.notes.take() {
             return Some(vec![Input::Consulted { op, notes: notes(rest) }]);
+        }
+        if let Some(op) = self.count.take() {
+            let tokens = match next {
+                AgentEvent::ContextCounted { tokens } => Some(*tokens),
+                _ => None,
+            };
+            return Some(vec![Input::Counted { op, tokens }]);
         }
         if let Some(op) = self.admission.take() {
             return Some(vec![Input::Admitted { op, admission: admission(rest) }]);

@@ -1,5 +1,6 @@
 //! Decides when compaction runs and which proposed edits are applied.
 //!
+//! Near the limit, the provider counts the conversation if it can and if much of it is estimated.
 //! At the first threshold the run warns the user and prepares compaction in the background; at the second it
 //! applies the prepared edits between two model calls; at the third, and after an overflow, the run waits for
 //! compaction. This module checks every proposal: messages that must stay unchanged do, the conversation
@@ -25,6 +26,9 @@ use crate::usage::Usage;
 const REFUSALS_BEFORE_GIVING_UP: u32 = 2;
 /// Number of overflows in one turn that lead to compaction and a retry.
 const OVERFLOW_RETRIES: u32 = 2;
+/// Share of the window, in percent, that must be estimated before the provider is asked for a count. The error
+/// of a smaller estimate does not matter.
+const PERCENT_WORTH_COUNTING: u64 = 5;
 /// Number of messages to list when the conversation does not fit.
 const LARGEST_LISTED: usize = 5;
 
@@ -43,6 +47,10 @@ impl Run {
         let fullness = context.fullness(tokens);
         if fullness == Fullness::Free {
             return None;
+        }
+        if self.wants_token_count(window) {
+            self.request_token_count();
+            return Some(StepResult::Waiting);
         }
         if !self.state.warned {
             self.record(AgentEvent::CompactionWarning { tokens, window });
@@ -73,6 +81,33 @@ impl Run {
     /// Returns the best estimate of the tokens of the next request.
     fn tokens(&self) -> u64 {
         self.context_tokens().unwrap_or_default()
+    }
+
+    /// Returns whether to ask the provider for a count: once per turn, if an estimate decides whether the
+    /// conversation still fits. A count makes the estimate exact, so it is not asked for again.
+    fn wants_token_count(&self, window: u64) -> bool {
+        let estimated = self.state.tracker.as_ref().map_or(0, |tracker| tracker.estimated_tokens());
+        self.config.counts_tokens
+            && !self.transient.count_requested
+            && estimated >= window * PERCENT_WORTH_COUNTING / 100
+    }
+
+    fn request_token_count(&mut self) {
+        let op = self.op();
+        self.activity = Activity::CountingTokens { op };
+        let (window, candidate) = (self.state.transcript.window(), self.candidate);
+        self.out.push_back(Effect::CountTokens { op, window, candidate });
+    }
+
+    pub(super) fn on_counted(&mut self, op: OpId, tokens: Option<u64>) {
+        if !matches!(self.activity, Activity::CountingTokens { op: waiting } if waiting == op) {
+            return;
+        }
+        self.activity = Activity::None;
+        self.transient.count_requested = true;
+        if let Some(tokens) = tokens {
+            self.record(AgentEvent::ContextCounted { tokens });
+        }
     }
 
     /// Handles a request that the provider rejected as too large.

@@ -56,6 +56,8 @@ pub struct RunConfig {
     pub has_filters: bool,
     /// Whether a context source provides notes between replies.
     pub has_notes: bool,
+    /// Whether the provider is asked for a token count where an estimate decides about compaction.
+    pub counts_tokens: bool,
     /// Moments for which the session has hooks.
     pub moments: BTreeSet<LifecycleEventKind>,
     /// Provider name for replies.
@@ -88,6 +90,7 @@ impl Default for RunConfig {
             hooks: HookInterest::None,
             has_filters: false,
             has_notes: false,
+            counts_tokens: false,
             moments: BTreeSet::new(),
             provider: String::new(),
             model: String::new(),

@@ -73,6 +73,15 @@ pub enum Effect {
         /// Index of the turn.
         turn_index: u32,
     },
+    /// Ask the provider how many tokens a request would use; answer with `Counted`.
+    CountTokens {
+        /// Id of the operation.
+        op: OpId,
+        /// The conversation to count.
+        window: Window,
+        /// Index of the model: 0 for the configured one, then the fallbacks.
+        candidate: usize,
+    },
     /// Ask the shared budgets to admit a model call and reserve its amount; answer with `Admitted`.
     Admit {
         /// Id of the operation and of the reservation.
@@ -116,7 +125,7 @@ pub enum Effect {
         /// Input of the strategy.
         query: Box<CompactionQuery>,
     },
-    /// A model call, timer, compaction, filter run or call of hooks is no longer needed.
+    /// A model call, token count, timer, compaction, filter run or call of hooks is no longer needed.
     Abandon {
         /// Id of the operation.
         op: OpId,
@@ -170,6 +179,7 @@ impl Effect {
                 | Self::CallHooks { .. }
                 | Self::Consult { .. }
                 | Self::AskForMore { .. }
+                | Self::CountTokens { .. }
                 | Self::CallModel { .. }
                 | Self::Compact { .. }
                 | Self::Authorize { .. }

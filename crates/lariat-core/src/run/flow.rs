@@ -120,6 +120,9 @@ impl Run {
                 self.call_stop_hooks();
                 return StepResult::Waiting;
             }
+            if self.call_failure_hooks(&outcome) {
+                return StepResult::Waiting;
+            }
             self.end(outcome);
             return StepResult::Taken;
         }
@@ -183,6 +186,7 @@ impl Run {
         self.transient.compaction_requested = false;
         self.transient.waited_for_compaction = false;
         self.transient.notes_requested = false;
+        self.transient.count_requested = false;
         self.transient.may_stop = false;
         self.transient.admitted = false;
         self.call_activities.clear();

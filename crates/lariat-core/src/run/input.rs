@@ -46,6 +46,13 @@ pub enum Input {
         /// The proposed edits.
         compacted: CompactionProposal,
     },
+    /// The provider counted the tokens of the next request.
+    Counted {
+        /// Id of the operation.
+        op: OpId,
+        /// The count; `None` if the provider has no such API or did not answer.
+        tokens: Option<u64>,
+    },
     /// The context source answered.
     Consulted {
         /// Id of the operation.

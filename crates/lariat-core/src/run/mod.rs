@@ -104,6 +104,9 @@ enum Activity {
     RequestingNotes {
         op: OpId,
     },
+    CountingTokens {
+        op: OpId,
+    },
     Admitting {
         op: OpId,
     },
@@ -124,6 +127,8 @@ struct TransientState {
     prompts: Vec<AgentMessage>,
     filtered: bool,
     turn_hook_passed: bool,
+    /// The provider was asked for a token count in this turn.
+    count_requested: bool,
     /// Compaction was prepared in this turn.
     compaction_requested: bool,
     /// The run waited for compaction in this turn.
@@ -132,6 +137,8 @@ struct TransientState {
     notes_requested: bool,
     /// Hooks accept the end of the run.
     may_stop: bool,
+    /// Hooks know that the run fails.
+    failure_reported: bool,
     /// The budgets allow the turn's model call.
     admitted: bool,
     /// The reservation for the model call.
@@ -267,6 +274,7 @@ impl Run {
             Input::Compacted { op, compacted } => self.on_compacted(op, compacted),
             Input::HooksAnswered { op, answer } => self.on_hooks_answered(op, answer),
             Input::Consulted { op, notes } => self.on_notes(op, notes),
+            Input::Counted { op, tokens } => self.on_counted(op, tokens),
             Input::Halt { reason } => self.on_halt(reason),
             Input::Admitted { op, admission } => self.on_admitted(op, admission),
             Input::ToolAdmitted { call, args, refused } => self.on_tool_admitted(&call, args, refused),

@@ -265,6 +265,7 @@ impl Run {
         | Activity::Compacting { op, .. }
         | Activity::Filtering { op }
         | Activity::RequestingNotes { op }
+        | Activity::CountingTokens { op }
         | Activity::Admitting { op }
         | Activity::CallingHooks { op, .. } = self.activity
         {

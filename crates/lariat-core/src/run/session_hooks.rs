@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::effect::OpId;
 use super::{Activity, Effect, Run};
 use crate::content::{Content, joined_text};
-use crate::event::{AgentEvent, CompactionCause, CompactionEdit, QueueKind};
+use crate::event::{AgentEvent, CompactionCause, CompactionEdit, QueueKind, RunOutcome};
 use crate::hooks::{HookAnswer, LifecycleEvent, LifecycleEventKind};
 use crate::message::AgentMessage;
 
@@ -40,10 +40,31 @@ impl Run {
     }
 
     pub(super) fn call_stop_hooks(&mut self) {
+        let last_message = self.last_reply();
+        self.call_hooks(LifecycleEvent::Stop { continued: self.state.blocked_stops.count > 0, last_message });
+    }
+
+    /// Returns the text of the model's last message.
+    fn last_reply(&self) -> String {
         let window = self.state.transcript.window();
         let last = window.iter_back().find_map(|message| message.as_assistant());
-        let last_message = last.map(|reply| joined_text(&reply.content)).unwrap_or_default();
-        self.call_hooks(LifecycleEvent::Stop { continued: self.state.blocked_stops.count > 0, last_message });
+        last.map(|reply| joined_text(&reply.content)).unwrap_or_default()
+    }
+
+    /// Calls the hooks for a run that ends with an error, once. Returns false if there are none.
+    pub(super) fn call_failure_hooks(&mut self, outcome: &RunOutcome) -> bool {
+        let (kind, error) = match outcome {
+            RunOutcome::Failed { error } => ("unknown", error.clone()),
+            RunOutcome::ContextFull(full) => ("invalid_request", full.to_string()),
+            _ => return false,
+        };
+        let is_wanted = self.config.moments.contains(&LifecycleEventKind::StopFailure);
+        if !is_wanted || std::mem::replace(&mut self.transient.failure_reported, true) {
+            return false;
+        }
+        let last_message = self.last_reply();
+        self.call_hooks(LifecycleEvent::StopFailure { kind: kind.to_owned(), error, last_message });
+        true
     }
 
     /// Returns whether hooks want to know about compaction.
@@ -77,6 +98,8 @@ impl Run {
         }
         self.activity = Activity::None;
         match (kind, answer) {
+            // The run has failed already; the hooks only learn about it.
+            (LifecycleEventKind::StopFailure, _) => {}
             (_, HookAnswer { stop: Some(reason), .. }) => self.on_halt(reason),
             (LifecycleEventKind::Stop, HookAnswer { block: Some(reason), .. }) => self.block_stop(reason),
             (LifecycleEventKind::Stop, _) => self.transient.may_stop = true,

@@ -304,6 +304,11 @@ impl LoopState {
                     tracker.ask(None);
                 }
             }
+            AgentEvent::ContextCounted { tokens } => {
+                if let Some(tracker) = &mut self.tracker {
+                    tracker.use_provider_count(*tokens);
+                }
+            }
             AgentEvent::CompactionWarning { .. } => self.warned = true,
             AgentEvent::ContextFull(full) => self.full = Some(full.clone()),
             AgentEvent::CompactionRefused { cause, usage, .. } => {

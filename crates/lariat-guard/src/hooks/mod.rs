@@ -48,6 +48,8 @@ pub enum HookEvent {
     PostToolUseFailure,
     /// The agent wants to stop.
     Stop,
+    /// The run is about to end with an error.
+    StopFailure,
     /// A sub-agent starts.
     SubagentStart,
     /// A sub-agent wants to stop.
@@ -62,7 +64,7 @@ pub enum HookEvent {
 
 impl HookEvent {
     /// All events.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::SessionStart,
         Self::SessionEnd,
         Self::UserPromptSubmit,
@@ -71,6 +73,7 @@ impl HookEvent {
         Self::PostToolUse,
         Self::PostToolUseFailure,
         Self::Stop,
+        Self::StopFailure,
         Self::SubagentStart,
         Self::SubagentStop,
         Self::PreCompact,
@@ -89,6 +92,7 @@ impl HookEvent {
             Self::PostToolUse => "PostToolUse",
             Self::PostToolUseFailure => "PostToolUseFailure",
             Self::Stop => "Stop",
+            Self::StopFailure => "StopFailure",
             Self::SubagentStart => "SubagentStart",
             Self::SubagentStop => "SubagentStop",
             Self::PreCompact => "PreCompact",

@@ -93,6 +93,7 @@ impl Ports {
         let hooked = before_prompts.iter().any(|kind| config.moments.contains(kind));
         config.has_filters = hooked || !self.filters.is_empty();
         config.has_notes = self.notes.is_some() || self.sections.is_some();
+        config.counts_tokens = config.context.is_some();
         config.budget.is_shared = !self.budget.is_none();
         config.budget.days = self.budget.days();
         config.budget.asks |= self.approver.is_some();

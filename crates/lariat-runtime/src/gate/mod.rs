@@ -20,7 +20,7 @@ mod session_events;
 mod tool_hooks;
 mod verdict;
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use lariat_core::BoxFuture;
 use lariat_core::content::ToolCall;
@@ -57,6 +57,8 @@ pub struct Gate {
     has_sandbox: bool,
     hooks: ToolHooks,
     remembered_rules: RememberedRules,
+    /// Rules of the command that the user invoked last.
+    command_rules: Mutex<Option<Layer>>,
     approved: ApprovedCalls,
     grants: SandboxGrants,
     checked: CheckedCalls,
@@ -97,6 +99,7 @@ impl Gate {
             has_sandbox: false,
             hooks: ToolHooks::default(),
             remembered_rules,
+            command_rules: Mutex::default(),
             approved: ApprovedCalls::default(),
             grants: SandboxGrants::default(),
             checked: CheckedCalls::default(),
@@ -159,6 +162,17 @@ impl Gate {
     pub fn with_claims(mut self, claims: Claims) -> Self {
         self.claims = Some(claims);
         self
+    }
+
+    /// Applies the rules of a command that the user invoked, in place of those of an earlier one; `None` for no rules. They
+    /// are as strong as the settings of their origin: in a workspace that is not trusted, those of the project allow nothing.
+    pub fn set_command_rules(&self, rules: Option<Layer>) {
+        let mut current = self.command_rules.lock().unwrap_or_else(PoisonError::into_inner);
+        if *current != rules {
+            *current = rules;
+            drop(current);
+            self.rebuild_guard();
+        }
     }
 
     /// Returns the permission mode of the session.
@@ -269,8 +283,7 @@ impl Gate {
         if self.trust == Trust::Trusted {
             return false;
         }
-        let layers = self.layers.iter().cloned().chain(self.remembered_rules.layer());
-        let settings = Settings::merge(layers, Trust::Trusted);
+        let settings = Settings::merge(self.current_layers(), Trust::Trusted);
         let guard = Guard::new(settings, self.places.clone(), Arc::clone(&self.resolver));
         guard.judge(guard_query).verdict == lariat_guard::GuardDecision::Allow
     }
@@ -331,10 +344,15 @@ impl Gate {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Creates a new guard, with the rules remembered now.
+    /// Returns the settings together with the rules that the user's decisions and commands added.
+    fn current_layers(&self) -> impl Iterator<Item = Layer> {
+        let of_command = self.command_rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.layers.iter().cloned().chain(self.remembered_rules.layer()).chain(of_command)
+    }
+
+    /// Creates a new guard, with the rules that apply now.
     fn rebuild_guard(&self) {
-        let layers = self.layers.iter().cloned().chain(self.remembered_rules.layer());
-        let settings = Settings::merge(layers, self.trust);
+        let settings = Settings::merge(self.current_layers(), self.trust);
         let guard = Guard::new(settings, self.places.clone(), Arc::clone(&self.resolver));
         self.current.write().unwrap_or_else(PoisonError::into_inner).guard = Arc::new(guard);
     }

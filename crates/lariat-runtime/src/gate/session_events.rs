@@ -17,6 +17,7 @@ const fn event(kind: LifecycleEventKind) -> Option<HookEvent> {
         LifecycleEventKind::SessionEnd => HookEvent::SessionEnd,
         LifecycleEventKind::Prompt => HookEvent::UserPromptSubmit,
         LifecycleEventKind::Stop => HookEvent::Stop,
+        LifecycleEventKind::StopFailure => HookEvent::StopFailure,
         LifecycleEventKind::PreCompact => HookEvent::PreCompact,
         LifecycleEventKind::PostCompact => HookEvent::PostCompact,
         LifecycleEventKind::Notification => HookEvent::Notification,
@@ -41,6 +42,13 @@ fn with_fields(input: HookInput, moment: LifecycleEvent) -> (HookInput, Option<S
         }
         LifecycleEvent::SessionEnd { reason } => (input.with("reason", reason.clone()), Some(reason)),
         LifecycleEvent::Prompt { prompt } => (input.with("prompt", prompt), None),
+        LifecycleEvent::StopFailure { kind, error, last_message } => {
+            let input = input
+                .with("error", kind.clone())
+                .with("error_details", error)
+                .with("last_assistant_message", last_message);
+            (input, Some(kind))
+        }
         LifecycleEvent::Stop { continued, last_message } => {
             (with_stop_fields(input, continued, last_message), None)
         }

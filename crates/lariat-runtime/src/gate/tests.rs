@@ -284,6 +284,15 @@ fn every_session_event_reaches_hooks_with_its_fields() {
             json!({"stop_hook_active": true, "last_assistant_message": "bye"}),
         ),
         (
+            LifecycleEvent::StopFailure {
+                kind: "unknown".into(),
+                error: "no route".into(),
+                last_message: last_message.clone(),
+            },
+            "StopFailure",
+            json!({"error": "unknown", "error_details": "no route", "last_assistant_message": "bye"}),
+        ),
+        (
             LifecycleEvent::PreCompact { cause },
             "PreCompact",
             json!({"trigger": "auto", "custom_instructions": ""}),

@@ -29,6 +29,7 @@ mod session_hooks;
 mod sessions;
 mod stateless;
 mod store_faults;
+mod token_counts;
 mod traces;
 #[cfg(all(feature = "tracing", feature = "typed"))]
 mod tracing_spans;

@@ -13,6 +13,7 @@ use lariat_core::event::{AgentEvent, CompactionEdit, Description, Event, RunOutc
 use lariat_core::hooks::{FilterResult, Flow, HookAnswer, Hooks, InputFilter, LifecycleEventKind};
 use lariat_core::id::{SessionId, ToolCallId};
 use lariat_core::message::AgentMessage;
+use lariat_core::model::ProviderError;
 use lariat_core::permission::{Approver, PermissionDecision, PermissionRequest, Verdict};
 use lariat_core::replay::{config_of, replay_session};
 use lariat_core::run::ToolTraits;
@@ -192,6 +193,19 @@ async fn in_process_and_configured_hooks_run_in_a_fixed_order() {
         ]
     );
     assert_eq!(commands.of("Notification")[0]["notification_type"], "permission_prompt");
+    fixture.assert_valid();
+}
+
+#[tokio::test(start_paused = true)]
+async fn hooks_learn_that_a_run_failed_and_cannot_change_it() {
+    let fixture = Fixture::new([Reply::error(ProviderError::Auth("no key".into()))]);
+    let (gate, commands) = hooked(&on([("StopFailure", "exit 2 not like this"), ("Stop", "ok")]));
+    let agent = fixture.agent().permission_policy(gate).build().unwrap();
+    let outcome = agent.run("go").await.unwrap_err().into_output().unwrap().outcome;
+    assert!(matches!(outcome, RunOutcome::Failed { .. }), "{outcome:?}");
+    let calls = commands.of("StopFailure");
+    assert_eq!((calls.len(), commands.of("Stop").len()), (1, 0));
+    assert!(calls[0]["error_details"].as_str().unwrap().contains("no key"), "{calls:?}");
     fixture.assert_valid();
 }
 

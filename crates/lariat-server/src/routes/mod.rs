@@ -69,12 +69,12 @@ pub fn router(host: Arc<dyn Host>, stop: CancellationToken) -> Router {
 }
 
 async fn status(_: Caller, State(server): State<Server>) -> Json<HostStatus> {
-    Json(HostStatus::of(server.host.as_ref()))
+    Json(HostStatus::of(server.host.as_ref()).await)
 }
 
 async fn stop_host(_: Caller, State(server): State<Server>) -> (StatusCode, Json<HostStatus>) {
     server.host.stop();
-    (StatusCode::ACCEPTED, Json(HostStatus::of(server.host.as_ref())))
+    (StatusCode::ACCEPTED, Json(HostStatus::of(server.host.as_ref()).await))
 }
 
 async fn create(Caller(sessions): Caller, Body(request): Body<CreateSession>) -> Reply<SessionView> {

@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use lariat_api::{Action, Answer, AskDigest, AskId, Delivery, LogRequest, ProblemCode, SessionStatus};
+use futures_util::StreamExt as _;
+use lariat_api::{
+    Action, Answer, AskDigest, AskId, Delivery, Live, LogRequest, ProblemCode, SessionStatus, Sessions as _,
+};
 use lariat_core::BoxFuture;
 use lariat_core::event::{AgentEvent, RunOutcome};
 use lariat_core::id::SessionId;
@@ -12,7 +16,7 @@ use lariat_core::store::SessionStore;
 use lariat_sessions::{AgentFactory as _, AgentRequest, HostedAgent};
 use lariat_test::Reply;
 
-use super::fixture::Fixture;
+use super::fixture::{Fixture, call};
 
 /// A fixture whose host was given the agent of a session without events.
 async fn adopted(
@@ -57,6 +61,43 @@ async fn releasing_a_host_closes_its_agents_without_a_record() {
     // The next command builds a new agent.
     fixture.prompt("q", "go on", Delivery::Queue).await.unwrap();
     fixture.until(|view| view.status == SessionStatus::Idle && view.seq > events as u64 + 2).await;
+}
+
+#[tokio::test]
+async fn clients_learn_that_another_process_took_the_run_and_can_continue_it() {
+    let fixture = Fixture::new([call("c1", "slow"), Reply::text("done")]).await;
+    let mut live = fixture.host.live(&fixture.session_id).await.unwrap();
+    fixture.prompt("p", "go", Delivery::Queue).await.unwrap();
+    while fixture.agents.ledger.is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    fixture.store.claim(&fixture.session_id).await.unwrap();
+    let lost = async {
+        loop {
+            if let Live::RunLost { problem } = live.next().await.unwrap().unwrap() {
+                return problem;
+            }
+        }
+    };
+    let problem = tokio::time::timeout(Duration::from_secs(10), lost).await.unwrap();
+    assert!(problem.message.contains("another process"), "{problem}");
+    assert_eq!(fixture.view().await.status, SessionStatus::Interrupted);
+    // A new agent reads the journal, takes the session back and continues.
+    fixture.send("q", Action::Continue).await.unwrap();
+    let view = fixture.until(|view| view.outcome.is_some()).await;
+    assert_eq!(view.outcome, Some(RunOutcome::Completed));
+}
+
+#[tokio::test]
+async fn sessions_that_run_a_tool_are_busy() {
+    let fixture = Fixture::new([call("c1", "slow"), call("c2", "write"), Reply::text("done")]).await;
+    assert_eq!(fixture.host.busy().await, 0);
+    fixture.prompt("p", "go", Delivery::Queue).await.unwrap();
+    while fixture.host.busy().await == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    fixture.until(|view| view.status == SessionStatus::RequiresAction).await;
+    assert_eq!((fixture.host.running(), fixture.host.busy().await), (1, 0), "a question is a safe point");
 }
 
 #[tokio::test]

@@ -117,6 +117,7 @@ fn good_answer(effect: Effect) -> Option<Input> {
         }
         Effect::CallHooks { op, .. } => Input::HooksAnswered { op, answer: HookAnswer::default() },
         Effect::Consult { op, .. } => Input::Consulted { op, notes: Vec::new() },
+        Effect::CountTokens { op, .. } => Input::Counted { op, tokens: None },
         Effect::Compact { op, .. } => Input::Compacted { op, compacted: CompactionProposal::default() },
         Effect::Authorize { call } => Input::Authorized { call: call.id.clone(), verdict: Verdict::Allow },
         Effect::Ask { request } => {

@@ -1,9 +1,9 @@
 //! Finds or starts the background host, and names sessions and commands.
 
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use lariat_api::{
     Action, ClientName, CommandId, ProblemCode, Receipt, SessionCommand, SessionFilter, SessionView,
@@ -14,7 +14,9 @@ use lariat_server::background::connect_or_start;
 use lariat_server::remote::Remote;
 use uuid::Uuid;
 
+use crate::commands::print;
 use crate::exit::Exit;
+use crate::files;
 use crate::problem::Problem;
 use crate::process_env::ProcessEnv;
 
@@ -46,12 +48,18 @@ impl Connection {
         let remote = connect_or_start(&path, READY_WITHIN, || start_host(env)).await;
         let remote = remote.map_err(from_protocol)?;
         let host = remote.host().await.map_err(from_protocol)?;
-        if host.version == env!("CARGO_PKG_VERSION") || host.running > 0 {
+        let is_older = host.is_older_than(env!("CARGO_PKG_VERSION"), program_time());
+        if !is_older || host.busy > 0 {
             return Ok(Self { remote });
         }
-        // A host of another version that has nothing to do makes room for this one.
+        // The older host closes its sessions between two steps, and the new one continues them. While a tool runs, the
+        // older one keeps them; the next command tries again.
         lariat_server::background::stop(&path, READY_WITHIN).await.map_err(from_protocol)?;
         let remote = connect_or_start(&path, READY_WITHIN, || start_host(env)).await;
+        if host.running > 0 {
+            let sessions = print::counted(host.running as usize, "running session", "running sessions");
+            print::note(&format!("the background host of a newer program took over {sessions}"));
+        }
         Ok(Self { remote: remote.map_err(from_protocol)? })
     }
 
@@ -99,6 +107,13 @@ impl Connection {
     pub(crate) async fn send(&self, session_id: &SessionId, action: Action) -> Result<Receipt, Problem> {
         self.remote.send(session_id, new_command(action)).await.map_err(from_protocol)
     }
+}
+
+/// When this program was built or installed, in milliseconds since 1970; 0 if that cannot be read.
+pub(super) fn program_time() -> u64 {
+    let modified = files::modified(Path::new("/proc/self/exe"));
+    let since = modified.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+    since.map_or(0, |since| since.as_millis() as u64)
 }
 
 /// A command of this program with an id of its own.

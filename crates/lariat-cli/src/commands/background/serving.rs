@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use lariat_api::{AskPolicy, Principal, Sessions};
+use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::clock::Clock as _;
 use lariat_core::time::Timestamp;
@@ -24,7 +25,8 @@ use crate::process_env::ProcessEnv;
 
 /// How long a new host waits for the previous one to end.
 const BIND_WAIT: Duration = Duration::from_secs(15);
-/// How long a host that stops waits for its runs to end. What still runs then continues in the next host.
+/// How long a host that stops waits for tools to end. The next host continues the runs, and tells their models which tools
+/// were interrupted.
 const STOP_WAIT: Duration = Duration::from_secs(10);
 /// How often the host checks whether it has work.
 const CHECK: Duration = Duration::from_secs(1);
@@ -62,6 +64,7 @@ async fn status(env: &ProcessEnv, json: bool) -> CommandResult {
             print::field("version", &host.version);
             print::field("process", &host.pid.to_string());
             print::field("running", &print::counted(host.running as usize, "session", "sessions"));
+            print::field("busy", &print::counted(host.busy as usize, "session", "sessions"));
         }
         None => print::note("the background host does not run; `lariat run --detach` starts it"),
     }
@@ -73,7 +76,9 @@ struct BackgroundHost {
     local: Local,
     stop: CancellationToken,
     last_used: AtomicU64,
-    /// The task that waits for runs before the host stops.
+    /// When the program was installed, read at the start: a later program may have replaced its file.
+    program_time: u64,
+    /// The task that waits for tools before the host stops.
     stopping: Mutex<Option<tokio::task::JoinHandle<()>>>,
 }
 
@@ -112,11 +117,19 @@ impl Host for BackgroundHost {
         self.local.running() as u64
     }
 
+    fn busy(&self) -> BoxFuture<'_, u64> {
+        Box::pin(async { self.local.busy().await as u64 })
+    }
+
+    fn program_time(&self) -> u64 {
+        self.program_time
+    }
+
     fn stop(&self) {
         let (local, stop) = (self.local.clone(), self.stop.clone());
         let waiting = tokio::spawn(async move {
             let ended = async {
-                while local.running() > 0 {
+                while local.busy().await > 0 {
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
             };
@@ -151,6 +164,7 @@ async fn serve(env: &ProcessEnv, idle: Duration) -> CommandResult {
         local: local.clone(),
         stop: stop.clone(),
         last_used: AtomicU64::new(0),
+        program_time: client::program_time(),
         stopping: Mutex::new(None),
     });
     host.touch();

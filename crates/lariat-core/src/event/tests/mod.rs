@@ -210,6 +210,7 @@ fn samples() -> Vec<AgentEvent> {
             usage: cost,
         },
         AgentEvent::CompactionWarning { tokens: 80, window: 100 },
+        AgentEvent::ContextCounted { tokens: 81 },
         AgentEvent::CompactionUndone { compaction: EventId::new(uuid::Uuid::from_u128(9)) },
         AgentEvent::MessagePinned { message_id: message_id(1), pinned: true },
         AgentEvent::ContextFull(Box::new(ContextFull::new(
@@ -372,6 +373,7 @@ fn has_a_sample(event: &AgentEvent) {
         | AgentEvent::Compaction { .. }
         | AgentEvent::CompactionRefused { .. }
         | AgentEvent::CompactionWarning { .. }
+        | AgentEvent::ContextCounted { .. }
         | AgentEvent::CompactionUndone { .. }
         | AgentEvent::MessagePinned { .. }
         | AgentEvent::ContextFull(_)

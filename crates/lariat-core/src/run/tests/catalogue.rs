@@ -47,6 +47,9 @@ pub(super) fn catalogue() -> Vec<NamedScenario> {
         ("hook after a compaction", hook_after_compaction),
         ("notes", notes_sent),
         ("notes and a compaction", notes_and_compaction),
+        ("counted: less than estimated", || counted_by_provider(Some(300))),
+        ("counted: more than estimated", || counted_by_provider(Some(485))),
+        ("a provider that cannot count", || counted_by_provider(None)),
         ("steering between tools", steered),
         ("steering all at once", steered_all),
         ("follow-ups", followed_up),
@@ -452,6 +455,12 @@ fn filling() -> Scenario {
 
 pub(super) fn prepared() -> Scenario {
     filling().scripted(|script| script.compactor = Compactor::Replies)
+}
+
+/// The estimate is 86 % of the window, and the provider counts this many tokens.
+pub(super) fn counted_by_provider(tokens: Option<u64>) -> Scenario {
+    let scenario = prepared().configured(|config| config.counts_tokens = true);
+    scenario.scripted(|script| script.count = tokens)
 }
 
 pub(super) fn prepared_at_the_end() -> Scenario {

@@ -130,6 +130,56 @@ fn compaction_is_prepared_during_a_reply_and_applied_before_the_next() {
 }
 
 #[test]
+fn count_below_the_estimate_avoids_compaction() {
+    let harness = catalogue::counted_by_provider(Some(300)).play();
+    assert_eq!(
+        harness.count("effect CountTokens"),
+        1,
+        "the result of the tool adds too little to count again"
+    );
+    assert!(harness.is_before("event ContextCounted", "effect CallModel"));
+    assert!(harness.lines(&["effect Compact", "event CompactionWarning"]).is_empty());
+    invariants::check(&harness);
+}
+
+#[test]
+fn count_above_the_estimate_compacts_before_the_model_call() {
+    let harness = catalogue::counted_by_provider(Some(485)).play();
+    assert!(harness.is_before("event ContextCounted", "effect Compact Emergency"));
+    assert!(harness.is_before("event Compaction", "effect CallModel"));
+    invariants::check(&harness);
+}
+
+#[test]
+fn provider_that_cannot_count_is_asked_once_per_turn() {
+    let harness = catalogue::counted_by_provider(None).play();
+    assert_eq!(harness.count("effect CountTokens"), 2, "in each of the two turns");
+    assert!(!harness.logged("event ContextCounted"));
+    assert_eq!(harness.count("effect Compact Threshold"), 1, "the estimate decides");
+    invariants::check(&harness);
+}
+
+#[test]
+fn nothing_is_counted_far_from_the_window() {
+    let scenario = catalogue::in_small_window(1).configured(|config| config.counts_tokens = true);
+    let harness = scenario.scripted(|script| script.count = Some(990)).play();
+    assert_eq!(harness.count("effect CountTokens"), 0);
+}
+
+#[test]
+fn cancel_ends_a_token_count() {
+    let mut harness = catalogue::counted_by_provider(Some(300)).begin();
+    while !harness.logged("effect CountTokens") {
+        harness.step();
+    }
+    harness.inject(TestAction::Cancel);
+    harness.drive();
+    assert_eq!(harness.outcome(), &RunOutcome::Aborted);
+    assert!(!harness.logged("event ContextCounted"), "a late count is not recorded");
+    invariants::check(&harness);
+}
+
+#[test]
 fn prepared_compaction_is_applied_at_the_end_of_the_run() {
     let harness = catalogue::prepared_at_the_end().play();
     assert!(harness.is_before("effect CallModel", "event Compaction"));

@@ -244,6 +244,10 @@ impl Harness {
                 let notes = self.script.notes.iter().filter(is_new).cloned().collect();
                 self.pending.push_back(Input::Consulted { op, notes });
             }
+            Effect::CountTokens { op, .. } => {
+                self.log("effect CountTokens");
+                self.pending.push_back(Input::Counted { op, tokens: self.script.count });
+            }
             Effect::StartTimer { op, at } => {
                 let last = self.log.last().map(String::as_str);
                 if matches!(last, Some("event AgentStart" | "event LoopRecovered")) {

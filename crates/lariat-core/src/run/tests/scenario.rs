@@ -91,6 +91,8 @@ pub(super) struct Script {
     pub(super) late: Vec<&'static str>,
     /// Notes for the model, given if they are new.
     pub(super) notes: Vec<Note>,
+    /// Count of the provider, given each time it is asked.
+    pub(super) count: Option<u64>,
     pub(super) compactor: Compactor,
     /// Compaction answers only when nothing else can happen.
     pub(super) slow_compaction: bool,

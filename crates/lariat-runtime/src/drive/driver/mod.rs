@@ -6,6 +6,7 @@
 
 mod hook_jobs;
 mod in_process_hooks;
+mod model_requests;
 mod publish;
 mod reservations;
 
@@ -29,7 +30,6 @@ use lariat_core::permission::PermissionDecision;
 use lariat_core::run::{Effect, Input, OpId, Run, RunEnd, RunParts};
 use lariat_core::session::FileChanges;
 use lariat_core::store::StoreError;
-use lariat_core::tool::Access;
 use tokio::sync::oneshot;
 
 use publish::{LateEvent, queued_message};
@@ -379,11 +379,7 @@ impl Driver {
             Effect::Filter { op, prompts } => self.check_prompts(op, &prompts),
             Effect::CallHooks { op, moment } => self.notify_hooks(op, moment),
             Effect::CallModel { op, window, candidate, .. } => {
-                // If the policy panics, the model gets only read access.
-                let access = std::panic::catch_unwind(AssertUnwindSafe(|| self.ports.policy.access()));
-                let tools = self.ports.tools.offered_definitions(access.unwrap_or(Access::Reads));
-                let request =
-                    self.ports.request.with(window, tools, candidate, &self.memo, self.system_prompt());
+                let request = self.request(window, candidate);
                 self.model = Some(ModelCall::start(op, &*self.ports.model, request, &self.handle.cancel));
             }
             Effect::Consult { op, window, told, memory, turn_index } => {
@@ -391,6 +387,7 @@ impl Driver {
                     NotesQuery::new(window, told, turn_index, self.ports.clock.now()).with_memory(memory);
                 self.consult(op, query);
             }
+            Effect::CountTokens { op, window, candidate } => self.count_tokens(op, window, candidate),
             Effect::Admit { op, tokens, candidate } => self.admit(op, tokens, candidate),
             Effect::AdmitTool { call, args } => self.admit_tool(&call, args),
             Effect::Settle { op, usage } => self.settle(op, usage),
@@ -567,6 +564,7 @@ impl Driver {
                 Input::Compacted { op, .. }
                 | Input::HooksAnswered { op, .. }
                 | Input::Consulted { op, .. }
+                | Input::Counted { op, .. }
                 | Input::Admitted { op, .. },
             ) => JobKey::Op(*op),
             Some(Input::PermissionAnswered { request, .. } | Input::BudgetAnswered { request, .. }) => {
