@@ -91,7 +91,14 @@ impl Session {
         let transcript = transcript(&parts, &mut notices).await;
         let gate = gate(&parts, supervisor, &environment, &commands, transcript.as_ref())?;
         notices.extend(import_note(&parts).await);
-        let mcp = McpServers::new(place, parts.folders, parts.keys, &commands, &environment, &parts.client);
+        let mcp = Arc::new(McpServers::new(
+            place,
+            parts.folders,
+            parts.keys,
+            &commands,
+            &environment,
+            &parts.client,
+        ));
         let bench = bench(&parts, commands, &environment, &gate, &mut notices);
         let mut tools = default_tools(&bench);
         let bash = tools.iter().find(|tool| tool.name() == "bash").cloned();

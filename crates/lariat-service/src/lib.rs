@@ -42,6 +42,8 @@ mod memory_context;
 #[cfg(feature = "service")]
 pub mod models;
 #[cfg(feature = "service")]
+mod only_session;
+#[cfg(feature = "service")]
 pub mod openapi;
 #[cfg(feature = "otlp")]
 pub mod otlp;
@@ -87,7 +89,7 @@ pub use callbacks::HookCallbacks;
 #[cfg(feature = "service")]
 pub use error::ServiceError;
 #[cfg(feature = "service")]
-pub use hosted_session::{AgentFacts, AnswerAttempts, AnswerCheck, HostedSession};
+pub use hosted_session::{AnswerAttempts, AnswerCheck, HostedSession};
 #[cfg(feature = "service")]
 pub use hosting::{ProjectAgents, SessionSettings};
 #[cfg(feature = "service")]
@@ -96,6 +98,8 @@ pub use lariat_sessions::{HostOptions, Local};
 pub use learnings::StoredLearnings;
 #[cfg(feature = "service")]
 pub use loaded_project::{LoadOptions, LoadedProject};
+#[cfg(feature = "service")]
+pub use only_session::AgentFacts;
 #[cfg(feature = "service")]
 pub use service::{ContextWindowReport, LocalService, SessionSelector};
 #[cfg(feature = "service")]

@@ -55,7 +55,7 @@ pub struct Session {
     pub(crate) traces: Traces,
     pub(crate) bash: Option<Arc<dyn AgentTool>>,
     pub(crate) is_sandboxed: bool,
-    pub(crate) mcp: McpServers,
+    pub(crate) mcp: Arc<McpServers>,
     /// Notes for the user before the session starts.
     pub notices: Vec<String>,
 }

@@ -74,6 +74,15 @@ impl StreamJson {
         &self.tally
     }
 
+    /// Takes an event of an earlier process, which gets no lines: only its tool calls may still be asked about.
+    pub(crate) fn earlier_event(&mut self, record: &EventRecord) {
+        if let AgentEvent::MessageEnd { message } = &record.event
+            && let Some(reply) = message.shared().and_then(|message| message.as_assistant())
+        {
+            self.tally.add_calls(reply);
+        }
+    }
+
     /// The first line of a run.
     pub(crate) fn init(&mut self, facts: &SessionFacts, uuid: Uuid) -> Value {
         self.window = facts.window;

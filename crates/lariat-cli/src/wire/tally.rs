@@ -60,6 +60,11 @@ impl Tally {
             self.api += now.since(asked_at);
         }
         *self.models.entry(reply.model.clone()).or_default() += reply.usage;
+        self.add_calls(reply);
+    }
+
+    /// Adds the tool calls of a reply, for questions about them. Counts nothing.
+    pub(super) fn add_calls(&mut self, reply: &AssistantMessage) {
         self.calls.extend(reply.tool_calls().map(|call| (call.id.clone(), Arc::clone(call))));
     }
 
