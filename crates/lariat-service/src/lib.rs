@@ -8,6 +8,7 @@
 //! - [`mcp`]: the MCP servers of a directory. [`openapi`]: its APIs, described by OpenAPI documents.
 //! - [`file_history`]: which tool calls changed files in a directory, and how to restore an earlier state.
 //! - [`project_memory`]: what Lariat remembers about a project. [`past_sessions`]: searches earlier sessions.
+//! - [`images`]: images of a prompt. [`source_symbols`]: the definitions in source files.
 //! - [`sandbox_probe`]: finds a working sandbox. [`otlp`]: sends spans and metrics to a collector.
 
 #[cfg(feature = "service")]
@@ -27,6 +28,8 @@ mod hosted_files;
 mod hosted_session;
 #[cfg(feature = "service")]
 mod hosting;
+#[cfg(feature = "service")]
+pub mod images;
 #[cfg(feature = "service")]
 mod inspection;
 #[cfg(feature = "sqlite")]
@@ -69,6 +72,8 @@ mod session_management;
 mod session_store;
 #[cfg(feature = "service")]
 mod slash_commands;
+#[cfg(feature = "service")]
+pub mod source_symbols;
 #[cfg(feature = "service")]
 mod task_guidance;
 #[cfg(feature = "service")]
