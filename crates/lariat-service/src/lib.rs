@@ -8,6 +8,7 @@
 //! - [`mcp`]: the MCP servers of a directory. [`openapi`]: its APIs, described by OpenAPI documents.
 //! - [`file_history`]: which tool calls changed files in a directory, and how to restore an earlier state.
 //! - [`project_memory`]: what Lariat remembers about a project. [`past_sessions`]: searches earlier sessions.
+//! - [`transfer`]: exports and imports sessions.
 //! - [`images`]: images of a prompt. [`source_symbols`]: the definitions in source files.
 //! - [`sandbox_probe`]: finds a working sandbox. [`otlp`]: sends spans and metrics to a collector.
 
@@ -84,6 +85,8 @@ mod tools;
 mod traces;
 #[cfg(feature = "service")]
 mod transcript;
+#[cfg(feature = "service")]
+pub mod transfer;
 #[cfg(feature = "service")]
 mod user_directories;
 #[cfg(feature = "service")]
