@@ -2,7 +2,8 @@
 //!
 //! - [`config`]: all settings, their effective values, and where each was set.
 //! - [`local`]: loads a workspace of this machine, with its trust.
-//! - [`loaded_project`]: a directory with its settings. [`models`]: resolves a model's name.
+//! - [`loaded_project`]: a directory with its settings. [`models`]: resolves a model's name. [`model_servers`]: asks model
+//!   servers on this machine.
 //! - [`service`]: the sessions of this machine. [`session`]: a session that runs in this process.
 //! - [`ProjectAgents`]: builds the agents of the sessions that a host runs, from the directory of each.
 //! - [`mcp`]: the MCP servers of a directory. [`openapi`]: its APIs, described by OpenAPI documents.
@@ -43,6 +44,8 @@ pub mod local;
 pub mod mcp;
 #[cfg(feature = "service")]
 mod memory_context;
+#[cfg(feature = "service")]
+pub mod model_servers;
 #[cfg(feature = "service")]
 pub mod models;
 #[cfg(feature = "service")]
@@ -100,6 +103,8 @@ pub use error::ServiceError;
 pub use hosted_session::{AnswerAttempts, AnswerCheck, HostedSession};
 #[cfg(feature = "service")]
 pub use hosting::{ProjectAgents, SessionSettings};
+#[cfg(feature = "service")]
+pub use lariat_model::http::ClientConfig;
 #[cfg(feature = "service")]
 pub use lariat_sessions::{HostOptions, Local};
 #[cfg(feature = "sqlite")]

@@ -13,7 +13,7 @@ use lariat_guard::{SettingsError, Trust};
 use lariat_service::config::KeyStorage;
 use lariat_service::local::OpenError;
 use lariat_service::models::Models;
-use lariat_service::{LoadOptions, LoadedProject, ServiceError, sandbox_probe};
+use lariat_service::{LoadOptions, LoadedProject, ServiceError, model_servers, sandbox_probe};
 use serde::Serialize;
 
 use super::{CommandResult, print, trust, trust_prompt};
@@ -273,7 +273,7 @@ async fn models(env: &ProcessEnv, place: &LoadedProject) -> Vec<Finding> {
         Ok(model) => {
             findings.push(ok("model", format!("{}/{}", model.provider, model.id)));
             let is_keyed = models.key(&model.provider).is_some();
-            if let Some(address) = detect::address(&model).filter(|_| is_keyed) {
+            if let Some(address) = model_servers::address(&model).filter(|_| is_keyed) {
                 findings.push(match detect::connect(&address).await {
                     Ok(name) => ok("network", format!("connected to {name}")),
                     Err(why) => bad(
