@@ -9,6 +9,7 @@
 //! - [`mcp`]: the MCP servers of a directory. [`openapi`]: its APIs, described by OpenAPI documents.
 //! - [`file_history`]: which tool calls changed files in a directory, and how to restore an earlier state.
 //! - [`project_memory`]: what Lariat remembers about a project. [`past_sessions`]: searches earlier sessions.
+//! - [`permissions`]: permission rules, approvals, and what they decide. [`plan`]: the changes of plan mode. [`clock`]: the time.
 //! - [`transfer`]: exports and imports sessions.
 //! - [`images`]: images of a prompt. [`source_symbols`]: the definitions in source files.
 //! - [`sandbox_probe`]: finds a working sandbox. [`otlp`]: sends spans and metrics to a collector.
@@ -17,6 +18,8 @@
 mod assembly;
 #[cfg(feature = "service")]
 mod callbacks;
+#[cfg(feature = "service")]
+pub mod clock;
 pub mod config;
 #[cfg(feature = "service")]
 mod configured_entries;
@@ -56,6 +59,10 @@ pub mod openapi;
 pub mod otlp;
 #[cfg(feature = "service")]
 pub mod past_sessions;
+#[cfg(feature = "service")]
+pub mod permissions;
+#[cfg(feature = "service")]
+pub mod plan;
 #[cfg(feature = "service")]
 mod private;
 #[cfg(feature = "service")]

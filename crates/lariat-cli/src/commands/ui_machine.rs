@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use lariat_api::ProblemCode;
 use lariat_core::BoxFuture;
-use lariat_core::clock::Clock as _;
 use lariat_core::content::Content;
 use lariat_core::time::Timestamp;
-use lariat_runtime::system::SystemClock;
+use lariat_service::clock;
 use lariat_service::source_symbols::{self, source_symbols};
 use lariat_tui::client::Machine;
 use lariat_tui::symbols::{Symbol, Symbols};
@@ -166,7 +165,7 @@ impl Symbols for ProjectSymbols {
 
 impl Machine for ThisMachine {
     fn now(&self) -> Timestamp {
-        SystemClock.now()
+        clock::now()
     }
 
     fn fresh_id(&self) -> String {

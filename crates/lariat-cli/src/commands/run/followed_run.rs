@@ -5,11 +5,10 @@
 use std::collections::HashSet;
 
 use lariat_api::{SessionStatus, SessionView};
-use lariat_core::clock::Clock as _;
 use lariat_core::event::{AgentEvent, EventRecord};
 use lariat_core::id::MessageId;
 use lariat_core::time::Timestamp;
-use lariat_runtime::system::SystemClock;
+use lariat_service::clock;
 
 use super::client::SessionClient;
 use super::ending;
@@ -91,7 +90,7 @@ pub(super) struct FollowedRun {
 impl FollowedRun {
     /// A run that starts now. Its figures are added to those of an earlier one.
     pub(super) fn after(earlier: Option<Ending>) -> Self {
-        Self { began: SystemClock.now(), is_accepted: false, message: 0, ended: None, earlier }
+        Self { began: clock::now(), is_accepted: false, message: 0, ended: None, earlier }
     }
 
     /// Returns the end with the figures of all runs, if the run ended and no other follows.
@@ -105,7 +104,7 @@ impl FollowedRun {
         }
         let Some(figures) = self.ended.take() else { return Ok(None) };
         let continues = tracker.has_next_run(client, &figures, self.message).await?;
-        let began = std::mem::replace(&mut self.began, SystemClock.now());
+        let began = std::mem::replace(&mut self.began, clock::now());
         let ending = figures.ending(began).after(self.earlier.as_ref());
         if !continues {
             return Ok(Some(ending));

@@ -34,13 +34,12 @@ use std::path::{Path, PathBuf};
 
 use lariat_api::{Action, Delivery, PromptContent, SessionStatus, SessionView};
 use lariat_core::archive::SessionSummary;
-use lariat_core::clock::Clock as _;
 use lariat_core::content::Content;
 use lariat_core::display;
 use lariat_core::id::SessionId;
 use lariat_guard::Mode;
-use lariat_runtime::system::SystemClock;
 use lariat_server::unix;
+use lariat_service::clock;
 use lariat_service::{
     AgentFacts, AnswerAttempts, LoadOptions, LoadedProject, LocalService, Prompt, ServiceError,
     SessionOptions, SessionSelector,
@@ -180,7 +179,7 @@ fn opening_line(
     let which = match earlier {
         None => format!("new session {id}"),
         Some(earlier) => {
-            let ago = human::ago(earlier.last_active_at, SystemClock.now());
+            let ago = human::ago(earlier.last_active_at, clock::now());
             let name = earlier.title.as_deref().or(earlier.first_prompt.as_deref()).map(text::first_line);
             let name = name.map(|name| format!(": {}", text::cut(&name, 30, theme))).unwrap_or_default();
             format!("continues session {id} from {ago}{name}")
