@@ -12,7 +12,7 @@
 //! - [`permissions`]: permission rules, approvals, and what they decide. [`plan`]: the changes of plan mode. [`clock`]: the time.
 //! - [`transfer`]: exports and imports sessions.
 //! - [`images`]: images of a prompt. [`source_symbols`]: the definitions in source files.
-//! - [`sandbox_probe`]: finds a working sandbox. [`otlp`]: sends spans and metrics to a collector.
+//! - [`process`]: this process and the programs that it starts. [`sandbox_probe`]: finds a working sandbox. [`otlp`]: sends spans and metrics to a collector.
 
 #[cfg(feature = "service")]
 mod assembly;
@@ -65,6 +65,8 @@ pub mod permissions;
 pub mod plan;
 #[cfg(feature = "service")]
 mod private;
+#[cfg(feature = "service")]
+pub mod process;
 #[cfg(feature = "service")]
 pub mod project_memory;
 #[cfg(feature = "service")]

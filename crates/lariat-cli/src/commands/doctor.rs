@@ -161,7 +161,7 @@ async fn sandbox(env: &ProcessEnv, place: &LoadedProject) -> Finding {
     let reasons: Vec<String> =
         found.refused.iter().map(|(name, reason)| format!("{name}: {reason}")).collect();
     match found.backends.first() {
-        Some(backend) if !lariat_host::sandbox::is_writable(place.path()) => warning(
+        Some(backend) if !sandbox_probe::is_writable(place.path()) => warning(
             "sandbox",
             format!(
                 "{}, but you cannot write to {}, so commands cannot change files there",
