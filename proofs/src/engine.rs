@@ -4,5 +4,6 @@
 pub use lariat_guard::Claims;
 pub use lariat_host::process;
 pub use lariat_runtime::Agent;
+pub use lariat_sessions::ViewFold;
 pub use lariat_store::sqlite::SqliteStore;
 pub use lariat_store::{StoreOptions, archive_file};

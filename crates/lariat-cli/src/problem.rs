@@ -4,10 +4,9 @@ use std::fmt;
 
 use lariat_core::display;
 use lariat_core::store::StoreError;
-use lariat_guard::{BrokenRestriction, Origin, SettingsError, StateFileError};
-use lariat_service::ServiceError;
-use lariat_service::config::explain;
+use lariat_service::config::{BrokenRestriction, Origin, SettingsError, explain};
 use lariat_service::local::OpenError;
+use lariat_service::{ServiceError, StateFileError};
 
 use crate::exit::Exit;
 

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use lariat_core::store::StoreError;
-use lariat_guard::StateFileError;
+pub use lariat_guard::StateFileError;
 use lariat_host::undo::UndoError;
 use lariat_runtime::{AgentError, BuildError};
 

@@ -10,6 +10,8 @@
 //! - [`file_history`]: which tool calls changed files in a directory, and how to restore an earlier state.
 //! - [`project_memory`]: what Lariat remembers about a project. [`past_sessions`]: searches earlier sessions.
 //! - [`permissions`]: permission rules, approvals, and what they decide. [`plan`]: the changes of plan mode. [`clock`]: the time.
+//! - [`trust`]: the user's trust in projects. [`callbacks`]: hooks that are functions of a program. [`claude_tools`]: tools as Claude
+//!   Code names them.
 //! - [`transfer`]: exports and imports sessions.
 //! - [`images`]: images of a prompt. [`source_symbols`]: the definitions in source files.
 //! - [`process`]: this process and the programs that it starts. [`sandbox_probe`]: finds a working sandbox. [`otlp`]: sends spans and metrics to a collector.
@@ -17,7 +19,9 @@
 #[cfg(feature = "service")]
 mod assembly;
 #[cfg(feature = "service")]
-mod callbacks;
+pub mod callbacks;
+#[cfg(feature = "service")]
+pub mod claude_tools;
 #[cfg(feature = "service")]
 pub mod clock;
 pub mod config;
@@ -100,6 +104,8 @@ mod transcript;
 #[cfg(feature = "service")]
 pub mod transfer;
 #[cfg(feature = "service")]
+pub mod trust;
+#[cfg(feature = "service")]
 mod user_directories;
 #[cfg(feature = "service")]
 mod user_shell;
@@ -107,7 +113,7 @@ mod user_shell;
 #[cfg(feature = "service")]
 pub use callbacks::HookCallbacks;
 #[cfg(feature = "service")]
-pub use error::ServiceError;
+pub use error::{ServiceError, StateFileError};
 #[cfg(feature = "service")]
 pub use hosted_session::{AnswerAttempts, AnswerCheck, HostedSession};
 #[cfg(feature = "service")]

@@ -8,11 +8,10 @@ use std::io::IsTerminal as _;
 
 use lariat_core::archive::ListQuery;
 use lariat_core::display;
-use lariat_guard::trust::TrustStatus;
-use lariat_guard::{SettingsError, Trust};
-use lariat_service::config::KeyStorage;
+use lariat_service::config::{KeyStorage, SettingsError};
 use lariat_service::local::OpenError;
 use lariat_service::models::Models;
+use lariat_service::trust::{Trust, TrustStatus};
 use lariat_service::{LoadOptions, LoadedProject, ServiceError, model_servers, sandbox_probe};
 use serde::Serialize;
 

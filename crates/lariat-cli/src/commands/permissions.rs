@@ -4,6 +4,7 @@ use lariat_core::nearest::nearest;
 use lariat_service::permissions::{
     Approval, ApprovalStore, CallDecision, CallJudgement, Mode, PermissionCheck,
 };
+use lariat_service::trust::Trust;
 use lariat_service::{LoadedProject, is_tool};
 use lariat_terminal::table::table;
 use lariat_terminal::theme::Theme;
@@ -114,7 +115,7 @@ fn listing(
     let check = check(env, place)?;
     Ok(PermissionListing {
         mode: check.mode().name(),
-        trusted: place.opened.trust == lariat_guard::Trust::Trusted,
+        trusted: place.opened.trust == Trust::Trusted,
         rules: rules.collect(),
         approvals: book.of(&place.path().display().to_string())?,
         warnings: check.warnings(),

@@ -4,8 +4,9 @@
 
 use lariat_api::ContextUse;
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
-use lariat_guard::hooks::{HandlerResult, claude_input, claude_name, own_input};
 use lariat_service::Prompt;
+use lariat_service::callbacks::HandlerResult;
+use lariat_service::claude_tools::{claude_input, claude_name, own_input};
 use serde_json::{Value, json};
 
 /// Maximum bytes of a line; images are sent inside lines.

@@ -7,8 +7,8 @@ use lariat_core::content::joined_text;
 use lariat_core::event::{AgentEvent, CompactionCause, EventRecord};
 use lariat_core::id::{MessageId, ToolCallId};
 use lariat_core::message::{AgentMessage, Message, Origin, StopReason, ToolResultMessage};
-use lariat_guard::Mode;
-use lariat_guard::hooks::{claude_input, claude_name};
+use lariat_service::claude_tools::{claude_input, claude_name};
+use lariat_service::permissions::Mode;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 

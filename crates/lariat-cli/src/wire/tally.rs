@@ -12,7 +12,7 @@ use lariat_core::id::ToolCallId;
 use lariat_core::message::{AssistantMessage, ToolResultMessage};
 use lariat_core::time::Timestamp;
 use lariat_core::usage::Usage;
-use lariat_guard::hooks::{claude_input, claude_name};
+use lariat_service::claude_tools::{claude_input, claude_name};
 use serde_json::{Value, json};
 
 /// Prefix of the result of a denied tool call.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use lariat_api::{Action, Answer, AskSubject, LogRequest, ProblemCode, SessionStatus, SessionView};
 use lariat_core::event::{AgentEvent, EventRecord};
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
-use lariat_guard::hooks::{HandlerResult, HookRunner};
+use lariat_service::callbacks::{HandlerResult, HookRunner};
 use lariat_service::models::Models;
 use lariat_service::{AnswerAttempts, HookCallbacks, HostedSession, LoadedProject, Prompt, SessionOptions};
 use serde_json::{Value, json};

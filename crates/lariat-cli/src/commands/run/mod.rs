@@ -37,9 +37,9 @@ use lariat_core::archive::SessionSummary;
 use lariat_core::content::Content;
 use lariat_core::display;
 use lariat_core::id::SessionId;
-use lariat_guard::Mode;
 use lariat_server::unix;
 use lariat_service::clock;
+use lariat_service::permissions::Mode;
 use lariat_service::{
     AgentFacts, AnswerAttempts, LoadOptions, LoadedProject, LocalService, Prompt, ServiceError,
     SessionOptions, SessionSelector,
