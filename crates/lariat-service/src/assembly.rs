@@ -440,10 +440,6 @@ fn bench(
         .with_supervisor(parts.supervisor.clone())
         .with_egress(egress(&parts.client))
         .with_denied_reads(Arc::new(GateDeniedReads(Arc::clone(gate))));
-    let bench = match &parts.driving.asker {
-        Some(asker) => bench.with_asker(Arc::clone(asker)),
-        None => bench,
-    };
     if !parts.place.settings.undo.enabled {
         return bench;
     }
