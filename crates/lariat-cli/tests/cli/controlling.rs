@@ -162,6 +162,19 @@ async fn question_of_an_interrupted_run_is_asked_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn script_denies_what_an_interrupted_run_asked() {
+    let fixture = Fixture::new(calling("write_file", json!({ "path": "wanted", "content": "x\n" }))).await;
+    let mut program = ControllingProgram::start(&fixture, &ASKING);
+    program.say("write it");
+    let (before, _) = program.until("control_request");
+    let id = before[0]["session_id"].as_str().unwrap().to_owned();
+    program.kill();
+    let ran = fixture.run(&["run", "--resume", &id, "and now?"]).expect(0);
+    assert!(ran.stderr.contains("denied 1 tool call"), "{}", ran.stderr);
+    assert!(!fixture.workspace().join("wanted").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn changed_mode_and_model_are_commands_of_the_session() {
     let fixture = Fixture::new(Script::answer(|_| Turn::new().text("done").into())).await;
     let mut program = ControllingProgram::start(&fixture, &[]);

@@ -9,7 +9,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use lariat_api::{Action, Answer, AskSubject, LogRequest, ProblemCode, SessionStatus, SessionView};
+use lariat_api::{Action, Answer, LogRequest, ProblemCode, SessionStatus, SessionView};
 use lariat_core::event::{AgentEvent, EventRecord};
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
 use lariat_service::callbacks::{HandlerResult, HookRunner};
@@ -110,8 +110,6 @@ struct Host<'a> {
     /// Requests of the program that wait for the session.
     open_replies: usize,
     questions: HashMap<String, Question>,
-    /// What an interrupted run asked before it was interrupted.
-    earlier_questions: Vec<Arc<PermissionRequest>>,
     /// Calls of the program's functions that it has not answered.
     callbacks: HashMap<String, oneshot::Sender<HandlerResult>>,
     /// Whether the program can still write.
@@ -202,10 +200,6 @@ impl<'a> Host<'a> {
         // The end of an interrupted run is recognised by its beginning.
         request.after = view.filter(|_| interrupted.is_none()).map(|view| view.cursor.clone());
         let feed = Feed::open(&client.sessions, &client.session_id, request).await;
-        let asked = interrupted.iter().flat_map(|view| &view.asks).filter_map(|ask| match &ask.subject {
-            AskSubject::Approval { request } => Some(Arc::clone(request)),
-            _ => None,
-        });
         Ok(Self {
             lines: StreamJson::new(session.id().to_string(), source.task.stream_options),
             source,
@@ -221,7 +215,6 @@ impl<'a> Host<'a> {
             changes: Changes::default(),
             open_replies: 0,
             questions: HashMap::new(),
-            earlier_questions: asked.collect(),
             callbacks: HashMap::new(),
             is_open: true,
             is_refused: false,
@@ -338,7 +331,7 @@ impl<'a> Host<'a> {
                 match sent {
                     Ok(_) => {
                         active.run.is_accepted = true;
-                        let asked = std::mem::take(&mut self.earlier_questions);
+                        let asked = self.tracker.take_earlier_questions();
                         asked.iter().for_each(|request| self.on_question(request));
                     }
                     Err(problem) if active.is_recovery && problem.code == ProblemCode::WrongStatus => {
