@@ -6,6 +6,8 @@
 //! Invariant: a proof is a function of its seed, so that every failure can be reproduced.
 
 pub mod budgets;
+#[cfg(feature = "engine")]
+pub mod engine;
 pub mod postgres;
 pub mod power_loss;
 pub mod proof;

@@ -199,13 +199,29 @@ impl FileList {
 pub struct ContextUse {
     /// Size of the window; 0 if it is unknown.
     pub window: u64,
+    /// Tokens of the next request: what the provider reported for the last one, and an estimate for new messages.
+    #[serde(default)]
+    pub used: u64,
     /// The parts with their estimated tokens, in the order of the request.
     pub parts: Vec<(String, u64)>,
 }
 
 impl ContextUse {
-    /// Creates a report.
-    pub const fn new(window: u64, parts: Vec<(String, u64)>) -> Self {
-        Self { window, parts }
+    /// Creates a report. Until the tokens of the next request are set, they are the sum of the parts.
+    pub fn new(window: u64, parts: Vec<(String, u64)>) -> Self {
+        let used = parts.iter().map(|(_, tokens)| tokens).sum();
+        Self { window, used, parts }
+    }
+
+    /// Sets the tokens of the next request.
+    #[must_use]
+    pub const fn with_used(mut self, used: u64) -> Self {
+        self.used = used;
+        self
+    }
+
+    /// Returns how full the window is in percent; `None` if its size is unknown.
+    pub const fn used_percent(&self) -> Option<u64> {
+        self.used.saturating_mul(100).checked_div(self.window)
     }
 }

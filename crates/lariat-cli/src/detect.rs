@@ -2,13 +2,10 @@
 //!
 //! `doctor` and the first-run advice use it. It connects to the loopback only, with a short timeout, and only when called.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_core::model::ModelConfig;
-use lariat_model::http::{HttpClient, HttpProvider};
-use lariat_model::protocol::ApiProtocol;
 use lariat_service::config::Settings;
+use lariat_service::model_servers::local_models;
 use lariat_service::models::{KNOWN, LOCAL_SERVERS, LocalServer, known_provider};
 use serde::Serialize;
 use tokio::net::TcpStream;
@@ -19,8 +16,6 @@ use crate::keys::KeyFile;
 use crate::problem::Problem;
 use crate::process_env::ProcessEnv;
 
-/// Timeout for a server on this machine.
-const LOCAL_TIMEOUT: Duration = Duration::from_millis(300);
 /// Timeout for a server on another machine.
 const REMOTE_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -81,21 +76,8 @@ async fn probe_server(server: &LocalServer, settings: &Settings) -> Option<Detec
     let set = settings.providers.get(server.name).and_then(|provider| provider.base_url.clone());
     let base_url = set.unwrap_or_else(|| server.base_url.to_owned());
     Url::parse(&base_url).ok().filter(is_loopback)?;
-    let mut model = ModelConfig::new(ApiProtocol::OpenAiChat.as_str(), "").with_base_url(base_url.clone());
-    model.provider = server.name.to_owned();
-    // No proxy, no certificates and no key: the server is on this machine.
-    let client = Arc::new(HttpClient::default());
-    let provider = HttpProvider::new(ApiProtocol::OpenAiChat.implementation(), client);
-    let models = timeout(LOCAL_TIMEOUT, provider.models(&model)).await.ok()?.ok()?;
-    let models = models.into_iter().map(|model| model.id).collect();
+    let models = local_models(server.name, &base_url).await?;
     Some(DetectedServer { name: server.name, title: server.title, base_url, models })
-}
-
-/// Returns the URL of a model's provider, or `None` if only the provider's SDK decides it.
-pub(crate) fn address(model: &ModelConfig) -> Option<String> {
-    let api: ApiProtocol = model.api.parse().ok()?;
-    let listing = api.implementation().list_request(model).map(|request| request.url);
-    listing.or_else(|| Some(model.base_url.clone()).filter(|url| !url.is_empty()))
 }
 
 /// Connects to the host of a URL. Returns `host:port`, or why it failed.

@@ -23,7 +23,6 @@ use std::process::ExitCode;
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
-    lariat_host::process::LaunchHelper::serve_if_requested();
-    lariat_host::process::keep_memory_private();
+    lariat_service::process::prepare();
     commands::start()
 }

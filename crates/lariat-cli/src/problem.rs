@@ -4,11 +4,9 @@ use std::fmt;
 
 use lariat_core::display;
 use lariat_core::store::StoreError;
-use lariat_guard::{BrokenRestriction, Origin, SettingsError, StateFileError};
-use lariat_runtime::{AgentError, BuildError};
-use lariat_service::ServiceError;
-use lariat_service::config::explain;
+use lariat_service::config::{BrokenRestriction, Origin, SettingsError, explain};
 use lariat_service::local::OpenError;
+use lariat_service::{ServiceError, StateFileError};
 
 use crate::exit::Exit;
 
@@ -92,7 +90,7 @@ impl From<ServiceError> for Problem {
             }
             ServiceError::SessionExists(id) => Self::new(Exit::Session, cause)
                 .hint(format!("continue it with `lariat run --resume {id}`, or choose another id")),
-            ServiceError::Store(error) | ServiceError::Agent(AgentError::Store(error)) => Self::from(error),
+            ServiceError::Store(error) => Self::from(error),
             ServiceError::Directory { path, source } => {
                 Self::new(Exit::Setup, format!("could not open the directory: {source}"))
                     .at(path.display().to_string())
@@ -105,14 +103,10 @@ impl From<ServiceError> for Problem {
             }
             ServiceError::Open(error) => Self::from(error),
             ServiceError::Book(error) => Self::from(error),
-            ServiceError::Build(BuildError::CapWithoutPrice(model)) => {
-                Self::new(Exit::Setup, format!("a cost limit is set, but the price of `{model}` is unknown")).hint(
-                    "limit tokens instead (`limits.tokens`), remove the cost limit, or choose a model with a known price (`lariat models list`)",
-                )
-            }
-            ServiceError::Schema(_) | ServiceError::Build(BuildError::Model(_)) => {
-                Self::new(Exit::Setup, cause)
-            }
+            ServiceError::UnknownPrice(_) => Self::new(Exit::Setup, cause).hint(
+                "limit tokens instead (`limits.tokens`), remove the cost limit, or choose a model with a known price (`lariat models list`)",
+            ),
+            ServiceError::Schema(_) | ServiceError::Model(_) => Self::new(Exit::Setup, cause),
             _ => Self::new(Exit::Failed, cause),
         }
     }

@@ -6,11 +6,10 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use lariat_host::process::{Environment, LaunchHelper};
-use lariat_model::http::ClientConfig;
 use lariat_service::config::{ColorChoice, Settings};
 use lariat_service::models::Keys;
-use lariat_service::{LoadOptions, LoadedProject, LocalService, ServiceError, UserDirectories};
+use lariat_service::process::{Environment, LaunchHelper};
+use lariat_service::{ClientConfig, LoadOptions, LoadedProject, LocalService, ServiceError, UserDirectories};
 use lariat_terminal::picture::{Pictures, Protocol};
 use lariat_terminal::theme::{TerminalFacts, Theme};
 use rustix::termios::{Winsize, tcgetwinsize};

@@ -91,7 +91,14 @@ impl Session {
         let transcript = transcript(&parts, &mut notices).await;
         let gate = gate(&parts, supervisor, &environment, &commands, transcript.as_ref())?;
         notices.extend(import_note(&parts).await);
-        let mcp = McpServers::new(place, parts.folders, parts.keys, &commands, &environment, &parts.client);
+        let mcp = Arc::new(McpServers::new(
+            place,
+            parts.folders,
+            parts.keys,
+            &commands,
+            &environment,
+            &parts.client,
+        ));
         let bench = bench(&parts, commands, &environment, &gate, &mut notices);
         let mut tools = default_tools(&bench);
         let bash = tools.iter().find(|tool| tool.name() == "bash").cloned();
@@ -433,10 +440,6 @@ fn bench(
         .with_supervisor(parts.supervisor.clone())
         .with_egress(egress(&parts.client))
         .with_denied_reads(Arc::new(GateDeniedReads(Arc::clone(gate))));
-    let bench = match &parts.driving.asker {
-        Some(asker) => bench.with_asker(Arc::clone(asker)),
-        None => bench,
-    };
     if !parts.place.settings.undo.enabled {
         return bench;
     }

@@ -7,7 +7,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use lariat_core::BoxFuture;
-use lariat_guard::hooks::{Handler, HandlerResult, HookConfig, HookRunner, Invocation};
+use lariat_guard::hooks::HookConfig;
+pub use lariat_guard::hooks::{Handler, HandlerResult, HookRunner, Invocation};
 use serde_json::Value;
 
 use crate::local::{HookPrograms, split_unsupported_events};

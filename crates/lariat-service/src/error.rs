@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use lariat_core::store::StoreError;
-use lariat_guard::StateFileError;
+pub use lariat_guard::StateFileError;
 use lariat_host::undo::UndoError;
 use lariat_runtime::{AgentError, BuildError};
 
@@ -73,12 +73,18 @@ pub enum ServiceError {
     /// The record of file changes could not be used.
     #[error(transparent)]
     Undo(#[from] UndoError),
+    /// A limit of cost is set, and the price of this model is unknown.
+    #[error("a cost limit is set, but the price of `{0}` is unknown")]
+    UnknownPrice(String),
+    /// The configuration of the model cannot be used, for this reason.
+    #[error("{0}")]
+    Model(String),
     /// The agent could not be built.
     #[error(transparent)]
-    Build(#[from] BuildError),
+    Build(BuildError),
     /// The agent failed.
     #[error(transparent)]
-    Agent(#[from] AgentError),
+    Agent(AgentError),
     /// The answer schema is invalid.
     #[error("{0}")]
     Schema(String),
@@ -92,7 +98,36 @@ pub enum ServiceError {
     },
 }
 
+impl From<AgentError> for ServiceError {
+    fn from(error: AgentError) -> Self {
+        match error {
+            AgentError::Store(error) => Self::Store(error),
+            error => Self::Agent(error),
+        }
+    }
+}
+
+impl From<BuildError> for ServiceError {
+    fn from(error: BuildError) -> Self {
+        match error {
+            BuildError::CapWithoutPrice(model) => Self::UnknownPrice(model),
+            BuildError::Model(reason) => Self::Model(reason),
+            error => Self::Build(error),
+        }
+    }
+}
+
 impl ServiceError {
+    /// Whether a run of the session was interrupted, so that it must be continued first.
+    pub const fn is_interrupted_run(&self) -> bool {
+        matches!(self, Self::Agent(AgentError::Interrupted(_)))
+    }
+
+    /// Whether the conversation was not compacted, because compaction is off or would not help.
+    pub const fn is_refused_compaction(&self) -> bool {
+        matches!(self, Self::Agent(AgentError::NotCompacted(_)))
+    }
+
     /// A directory that cannot be opened.
     pub(crate) fn directory(
         path: impl Into<PathBuf>,

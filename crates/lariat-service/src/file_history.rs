@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lariat_host::files::Workspace;
-use lariat_host::undo::{
-    ChangeAuthor, Preview, Reason, RecordedKind, RelativePath, Undo, UndoError, UndoLimits, WeakUndo,
-};
+use lariat_host::undo::{ChangeAuthor, Conflicts, RecordedKind, RelativePath, UndoLimits, WeakUndo};
+pub use lariat_host::undo::{Item, Preview, Reason, RewindResult, Undo, UndoError};
 use serde::Serialize;
 
 use crate::{ServiceError, UserDirectories};
@@ -165,6 +164,27 @@ pub fn changed_calls(undo: &Undo) -> Vec<ChangedCall> {
             ChangedCall { paths: changes.iter().map(|change| path_text(&change.path)).collect(), call }
         })
         .collect()
+}
+
+/// Restores what a preview showed. Files that something else than the agent has changed since stay as they are.
+///
+/// # Errors
+/// If the store cannot be read or written, or a session uses it.
+pub fn restore(undo: &Undo, preview: &Preview) -> Result<RewindResult, UndoError> {
+    undo.rewind(preview, Conflicts::Keep)
+}
+
+/// The content of each file before and after a tool call, empty where it did not exist. Leaves out files whose content is not
+/// stored any more, and files of more than 1 MiB.
+pub fn contents(undo: &Undo, call: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let content = |state: &RecordedState| match state {
+        Some((RecordedKind::File(Some(hash)), _)) => undo.content(hash),
+        Some(_) => None,
+        None => Some(Vec::new()),
+    };
+    let changes = undo.changes(call).unwrap_or_default().into_iter();
+    let contents = changes.filter_map(|change| Some((content(&change.before)?, content(&change.after)?)));
+    contents.filter(|(before, after)| before.len().max(after.len()) <= COMPARED).collect()
 }
 
 fn call_ids(undo: &Undo) -> impl Iterator<Item = String> {

@@ -1,67 +1,34 @@
 //! A session that this process hosts for its only client, such as `lariat run`.
 //!
 //! The client uses [`HostedSession::sessions`] as it would use any other host. Besides that it learns here what the journal
-//! does not have: the facts about the agent, and whether an answer matches the schema.
+//! does not have: the facts about the agent, and whether an answer matches the schema. It can also change what the agent is
+//! built from, between runs.
 
 use std::sync::Arc;
 
 use lariat_api::{AskDigest, AskPolicy, Principal, Problem, Sessions};
 use lariat_core::id::SessionId;
-use lariat_core::model::ModelConfig;
 use lariat_guard::Mode;
 use lariat_runtime::Plan;
-use lariat_runtime::typed::AnswerSchema;
 use lariat_sessions::{HostOptions, Local, plan_digest};
 use serde_json::Value;
 
 use crate::hosting::{self, ProjectAgents};
 use crate::loaded_project::LoadedProject;
-use crate::mcp::McpServerReport;
+use crate::only_session::{AgentFacts, OnlySession};
 use crate::service::SessionSelector;
-use crate::session::{Session, SessionOptions};
+use crate::session::SessionOptions;
 use crate::{LocalService, ServiceError};
 
 /// How often the model may try again if its answer does not match the schema.
 const RETRIES: u32 = 2;
 
-/// A session and its host.
+/// A session and its host. Cheap to clone.
+#[derive(Clone)]
 pub struct HostedSession {
     host: Local,
     session_id: SessionId,
-    form: Option<Arc<AnswerSchema>>,
-    /// What the agent of the session is made of.
-    pub facts: AgentFacts,
-}
-
-/// What an agent is made of.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct AgentFacts {
-    /// The model.
-    pub model: ModelConfig,
-    /// The names of the tools.
-    pub tools: Vec<String>,
-    /// The MCP servers, and what each does at the moment.
-    pub mcp_servers: Vec<McpServerReport>,
-    /// The permission mode.
-    pub mode: Mode,
-    /// Whether commands run in the sandbox.
-    pub is_sandboxed: bool,
-    /// Notes for the user before the session starts.
-    pub notices: Vec<String>,
-}
-
-impl From<&Session> for AgentFacts {
-    fn from(session: &Session) -> Self {
-        Self {
-            model: session.model().clone(),
-            tools: session.tools().to_vec(),
-            mcp_servers: session.mcp_servers(),
-            mode: session.mode(),
-            is_sandboxed: session.is_sandboxed(),
-            notices: session.notices.clone(),
-        }
-    }
+    only: OnlySession,
 }
 
 /// What follows from an answer that must match a schema.
@@ -97,21 +64,17 @@ impl LocalService {
         &self,
         place: &LoadedProject,
         which: &SessionSelector,
-        mut driving: SessionOptions,
+        driving: SessionOptions,
         principal: Principal,
     ) -> Result<HostedSession, ServiceError> {
         let session = self.open_session(place, which, driving.clone()).await?;
         let session_id = session.id();
-        // The query of git is for one agent, and the id is known now.
-        (driving.git, driving.new_id) = (None, None);
-        let facts = AgentFacts::from(&session);
         let mut options = HostOptions::default();
         (options.ask_policy, options.is_in_process) = (AskPolicy::Wait, true);
-        let host =
-            ProjectAgents::of_session(self.clone(), place.clone(), driving).into_host(principal, options);
-        let form = session.form.clone();
+        let only = OnlySession::new(place.clone(), driving, &session);
+        let host = ProjectAgents::of_session(self.clone(), only.clone()).into_host(principal, options);
         host.adopt(&session_id, hosting::hosted(session));
-        Ok(HostedSession { host, session_id, form, facts })
+        Ok(HostedSession { host, session_id, only })
     }
 }
 
@@ -124,6 +87,31 @@ impl HostedSession {
     /// The host, for its client.
     pub fn sessions(&self) -> Arc<dyn Sessions> {
         Arc::new(self.host.clone())
+    }
+
+    /// What the agent of the session is made of, now.
+    pub fn facts(&self) -> AgentFacts {
+        self.only.facts()
+    }
+
+    /// The permission mode that applies if the client chooses the one with this name; `None` if there is no such mode. The
+    /// settings may permit a stricter mode only.
+    pub fn permitted_mode(&self, name: &str) -> Option<Mode> {
+        Mode::parse(name).map(|mode| self.only.permitted_mode(mode))
+    }
+
+    /// Builds later agents of the session from this project and with these options. The one that exists stays until
+    /// [`HostedSession::rebuild`] or an action that builds a new one, such as [`lariat_api::Action::SetModel`].
+    pub fn configure(&self, place: LoadedProject, options: SessionOptions) {
+        self.only.configure(place, options);
+    }
+
+    /// Builds the agent of the session anew. The permission mode stays, as far as the settings permit it.
+    ///
+    /// # Errors
+    /// If a run is active, or the agent cannot be built.
+    pub async fn rebuild(&self) -> Result<(), Problem> {
+        self.host.rebuild(&self.session_id).await
     }
 
     /// The changes that plan mode queued, each with its effect on the current files, and the digest with which an answer
@@ -139,7 +127,7 @@ impl HostedSession {
 
     /// Checks an answer against the schema of the session; `None` without a schema.
     pub fn check_answer(&self, text: &str, attempts: &mut AnswerAttempts) -> Option<AnswerCheck> {
-        let problem = match self.form.as_ref()?.read(text) {
+        let problem = match self.only.form()?.read(text) {
             Ok(value) => return Some(AnswerCheck::Match(value)),
             Err(problem) => problem,
         };

@@ -17,6 +17,7 @@ use lariat_sessions::{
 use serde_json::{Map, Value};
 
 use crate::loaded_project::{LoadOptions, LoadedProject};
+use crate::only_session::OnlySession;
 use crate::session::{Session, SessionOptions};
 use crate::{LocalService, ServiceError};
 
@@ -29,8 +30,8 @@ pub struct ProjectAgents {
     /// How to load the directory that the host was started for. Other directories have their own settings only.
     started_for: Option<LoadOptions>,
     session_settings: SessionSettings,
-    /// The project and the options of the only session, if the host has one.
-    only: Option<Arc<(LoadedProject, SessionOptions)>>,
+    /// The only session, if the host has just one.
+    only: Option<OnlySession>,
 }
 
 /// Settings of single sessions besides those of their directory, such as the MCP servers of an editor. They apply as if the
@@ -69,16 +70,9 @@ impl ProjectAgents {
         self
     }
 
-    /// Builds the agent of one session, always from this project and with these options.
-    pub(crate) fn of_session(service: LocalService, place: LoadedProject, options: SessionOptions) -> Self {
-        let only = Some(Arc::new((place, options)));
-        Self {
-            service,
-            environment: Map::new(),
-            started_for: None,
-            session_settings: SessionSettings::default(),
-            only,
-        }
+    /// Builds the agents of one session, always from what the session says.
+    pub(crate) fn of_session(service: LocalService, only: OnlySession) -> Self {
+        Self { only: Some(only), ..Self::new(service, Map::new()) }
     }
 
     /// Applies flags, rules and trust of a command line to the sessions of its directory.
@@ -96,7 +90,11 @@ impl ProjectAgents {
 
     async fn agent(&self, request: AgentRequest<'_>) -> Result<HostedAgent, Problem> {
         if let Some(only) = &self.only {
-            return self.open(&only.0, request.session_id, only.1.clone()).await;
+            let (place, options) = only.source();
+            let opened = self.service.open_hosted(&place, request.session_id.clone(), options).await;
+            let session = opened.map_err(|error| problem(&error))?;
+            only.describe(&session);
+            return Ok(hosted(session));
         }
         let directory = request.directory.ok_or_else(|| {
             Problem::new(ProblemCode::Invalid, "the session has no working directory")
@@ -119,16 +117,7 @@ impl ProjectAgents {
         }
         let place = LoadedProject::load(&options, self.service.folders()).map_err(|error| problem(&error))?;
         let options = SessionOptions { has_clients: true, ..SessionOptions::default() };
-        self.open(&place, request.session_id, options).await
-    }
-
-    async fn open(
-        &self,
-        place: &LoadedProject,
-        session_id: &SessionId,
-        options: SessionOptions,
-    ) -> Result<HostedAgent, Problem> {
-        let opened = self.service.open_hosted(place, session_id.clone(), options).await;
+        let opened = self.service.open_hosted(&place, request.session_id.clone(), options).await;
         Ok(hosted(opened.map_err(|error| problem(&error))?))
     }
 }

@@ -2,18 +2,28 @@
 //!
 //! - [`config`]: all settings, their effective values, and where each was set.
 //! - [`local`]: loads a workspace of this machine, with its trust.
-//! - [`loaded_project`]: a directory with its settings. [`models`]: resolves a model's name.
+//! - [`loaded_project`]: a directory with its settings. [`models`]: resolves a model's name. [`model_servers`]: asks model
+//!   servers on this machine.
 //! - [`service`]: the sessions of this machine. [`session`]: a session that runs in this process.
 //! - [`ProjectAgents`]: builds the agents of the sessions that a host runs, from the directory of each.
 //! - [`mcp`]: the MCP servers of a directory. [`openapi`]: its APIs, described by OpenAPI documents.
 //! - [`file_history`]: which tool calls changed files in a directory, and how to restore an earlier state.
 //! - [`project_memory`]: what Lariat remembers about a project. [`past_sessions`]: searches earlier sessions.
-//! - [`sandbox_probe`]: finds a working sandbox. [`otlp`]: sends spans and metrics to a collector.
+//! - [`permissions`]: permission rules, approvals, and what they decide. [`plan`]: the changes of plan mode. [`clock`]: the time.
+//! - [`trust`]: the user's trust in projects. [`callbacks`]: hooks that are functions of a program. [`claude_tools`]: tools as Claude
+//!   Code names them.
+//! - [`transfer`]: exports and imports sessions.
+//! - [`images`]: images of a prompt. [`source_symbols`]: the definitions in source files.
+//! - [`process`]: this process and the programs that it starts. [`sandbox_probe`]: finds a working sandbox. [`otlp`]: sends spans and metrics to a collector.
 
 #[cfg(feature = "service")]
 mod assembly;
 #[cfg(feature = "service")]
-mod callbacks;
+pub mod callbacks;
+#[cfg(feature = "service")]
+pub mod claude_tools;
+#[cfg(feature = "service")]
+pub mod clock;
 pub mod config;
 #[cfg(feature = "service")]
 mod configured_entries;
@@ -28,6 +38,8 @@ mod hosted_session;
 #[cfg(feature = "service")]
 mod hosting;
 #[cfg(feature = "service")]
+pub mod images;
+#[cfg(feature = "service")]
 mod inspection;
 #[cfg(feature = "sqlite")]
 mod learnings;
@@ -40,7 +52,11 @@ pub mod mcp;
 #[cfg(feature = "service")]
 mod memory_context;
 #[cfg(feature = "service")]
+pub mod model_servers;
+#[cfg(feature = "service")]
 pub mod models;
+#[cfg(feature = "service")]
+mod only_session;
 #[cfg(feature = "service")]
 pub mod openapi;
 #[cfg(feature = "otlp")]
@@ -48,7 +64,13 @@ pub mod otlp;
 #[cfg(feature = "service")]
 pub mod past_sessions;
 #[cfg(feature = "service")]
+pub mod permissions;
+#[cfg(feature = "service")]
+pub mod plan;
+#[cfg(feature = "service")]
 mod private;
+#[cfg(feature = "service")]
+pub mod process;
 #[cfg(feature = "service")]
 pub mod project_memory;
 #[cfg(feature = "service")]
@@ -68,6 +90,8 @@ mod session_store;
 #[cfg(feature = "service")]
 mod slash_commands;
 #[cfg(feature = "service")]
+pub mod source_symbols;
+#[cfg(feature = "service")]
 mod task_guidance;
 #[cfg(feature = "service")]
 mod temporary;
@@ -78,6 +102,10 @@ mod traces;
 #[cfg(feature = "service")]
 mod transcript;
 #[cfg(feature = "service")]
+pub mod transfer;
+#[cfg(feature = "service")]
+pub mod trust;
+#[cfg(feature = "service")]
 mod user_directories;
 #[cfg(feature = "service")]
 mod user_shell;
@@ -85,17 +113,21 @@ mod user_shell;
 #[cfg(feature = "service")]
 pub use callbacks::HookCallbacks;
 #[cfg(feature = "service")]
-pub use error::ServiceError;
+pub use error::{ServiceError, StateFileError};
 #[cfg(feature = "service")]
-pub use hosted_session::{AgentFacts, AnswerAttempts, AnswerCheck, HostedSession};
+pub use hosted_session::{AnswerAttempts, AnswerCheck, HostedSession};
 #[cfg(feature = "service")]
 pub use hosting::{ProjectAgents, SessionSettings};
+#[cfg(feature = "service")]
+pub use lariat_model::http::ClientConfig;
 #[cfg(feature = "service")]
 pub use lariat_sessions::{HostOptions, Local};
 #[cfg(feature = "sqlite")]
 pub use learnings::StoredLearnings;
 #[cfg(feature = "service")]
 pub use loaded_project::{LoadOptions, LoadedProject};
+#[cfg(feature = "service")]
+pub use only_session::AgentFacts;
 #[cfg(feature = "service")]
 pub use service::{ContextWindowReport, LocalService, SessionSelector};
 #[cfg(feature = "service")]

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use lariat_core::model::{ApiKey, ModelConfig, ModelCost, UsdPerMillion};
 use lariat_core::usage::Cost;
-use lariat_model::catalogue::{Catalogue, CatalogueError, ModelInfo};
+use lariat_model::catalogue::CatalogueError;
+pub use lariat_model::catalogue::{Catalogue, ModelInfo};
 use serde_json::{Map, Value};
 
 use crate::ServiceError;

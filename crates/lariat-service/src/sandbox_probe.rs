@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use lariat_host::process::Environment;
 use lariat_host::sandbox::Backend;
+pub use lariat_host::sandbox::is_writable;
 use lariat_host::sandbox_probe::{self, ProbeResult};
 use serde_json::{Value, json};
 

@@ -122,6 +122,15 @@ impl Local {
         self.ask_owner(&entry, |reply| Request::Plan { reply }).await
     }
 
+    /// Builds the agent of a session anew, because what the factory builds it from changed. The permission mode stays.
+    ///
+    /// # Errors
+    /// If a run is active, or the agent cannot be built.
+    pub async fn rebuild(&self, session_id: &SessionId) -> Result<(), Problem> {
+        let entry = self.existing(session_id).await?;
+        self.ask_owner(&entry, |reply| Request::Rebuild { reply }).await
+    }
+
     /// Closes the agents of all sessions, after their runs, and waits for that. Nothing is recorded: a client that only
     /// leaves does not close its session.
     pub async fn release(&self) {

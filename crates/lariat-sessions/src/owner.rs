@@ -1,7 +1,8 @@
 //! The owner of a session: the one task that gives commands to its agent.
 //!
-//! Handles one command at a time: records it, acknowledges it, and only then takes the next. Owns the active run, so that no
-//! client can stop a run by going away. After a time without work it closes the agent and ends; the next command starts a
+//! Handles one command at a time: records it, acknowledges it, and only then takes the next. Only an answer that changes
+//! arguments waits beside the others until the permission check judged it. Owns the active run, so that no client can stop
+//! a run by going away. After a time without work it closes the agent and ends; the next command starts a
 //! new owner. `commands` carries out what clients ask for, `files` restores files, `shell` runs the user's commands,
 //! `recording` writes all of it. Invariant: the owner keeps no state that
 //! the journal does not have.
@@ -14,6 +15,7 @@ mod shell;
 use std::sync::Arc;
 
 use lariat_api::{AskPolicy, CommandId, ContextUse, Live, LiveItem, Problem, ProblemCode, Receipt};
+use lariat_core::BoxFuture;
 use lariat_core::event::{AgentEvent, CommandRecord, Event};
 use lariat_core::permission::PermissionDecision;
 use lariat_core::store::SessionStore;
@@ -75,6 +77,14 @@ impl Hosted {
 struct Accepted {
     record: CommandRecord,
     id: CommandId,
+}
+
+/// How far a command came.
+enum CommandProgress {
+    /// It is durable.
+    Recorded(Receipt),
+    /// The permission check judges the answer in it. The future records both.
+    Judging(BoxFuture<'static, Result<Receipt, Problem>>),
 }
 
 impl Owner {
@@ -149,7 +159,11 @@ impl Owner {
     async fn handle(&mut self, request: Request) {
         match request {
             Request::Command { command, principal, reply } => {
-                let result = self.command(command, principal).await;
+                let result = match self.command(command, principal).await {
+                    Ok(CommandProgress::Recorded(receipt)) => Ok(receipt),
+                    Ok(CommandProgress::Judging(judging)) => return self.reply_later(judging, reply),
+                    Err(problem) => Err(problem),
+                };
                 if result.as_ref().is_err_and(|problem| problem.code == ProblemCode::OwnedElsewhere) {
                     // Another process has claimed the session; a new agent reads what it wrote.
                     self.hosted = None;
@@ -162,6 +176,9 @@ impl Owner {
             }
             Request::Plan { reply } => {
                 let _ = reply.send(self.plan().await);
+            }
+            Request::Rebuild { reply } => {
+                let _ = reply.send(self.rebuild().await);
             }
             Request::Release { reply } => {
                 self.is_closing = true;
@@ -180,10 +197,24 @@ impl Owner {
         }
     }
 
+    /// Acknowledges a command once it is recorded, beside the commands that follow.
+    fn reply_later(
+        &self,
+        judging: BoxFuture<'static, Result<Receipt, Problem>>,
+        reply: oneshot::Sender<Result<Receipt, Problem>>,
+    ) {
+        let (shared, entry) = (Arc::clone(&self.shared), Arc::clone(&self.entry));
+        tokio::spawn(async move {
+            let result = judging.await;
+            shared.report_change(&entry).await;
+            let _ = reply.send(result);
+        });
+    }
+
     async fn context(&mut self) -> Result<ContextUse, Problem> {
         let report = self.agent().await?.context().await.map_err(|error| problems::from_agent(&error))?;
         let parts = report.parts.iter().map(|part| (part.name.clone(), part.tokens)).collect();
-        Ok(ContextUse::new(report.window.unwrap_or_default(), parts))
+        Ok(ContextUse::new(report.window.unwrap_or_default(), parts).with_used(report.used))
     }
 
     async fn plan(&mut self) -> Result<Plan, Problem> {

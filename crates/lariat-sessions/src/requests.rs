@@ -17,6 +17,8 @@ pub(crate) enum Request {
     Context { reply: oneshot::Sender<Result<ContextUse, Problem>> },
     /// Report the queued changes, each with what it would do now.
     Plan { reply: oneshot::Sender<Result<Plan, Problem>> },
+    /// Build the agent anew, because what the host builds it from changed.
+    Rebuild { reply: oneshot::Sender<Result<(), Problem>> },
     /// Close the agent, after the run if one is active, without a record in the journal.
     Release { reply: oneshot::Sender<Result<(), Problem>> },
     /// A question waits, and no client is attached.

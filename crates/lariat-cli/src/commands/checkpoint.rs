@@ -11,8 +11,7 @@ use lariat_core::id::{MessageId, SessionId};
 use lariat_core::message::SharedMessage;
 use lariat_core::session::SessionFold;
 use lariat_core::time::Timestamp;
-use lariat_host::undo::Conflicts;
-use lariat_service::file_history::RestorePreview;
+use lariat_service::file_history::{self, RestorePreview};
 use serde::Serialize;
 
 use super::print::Column;
@@ -149,7 +148,7 @@ pub(crate) async fn restore(env: &ProcessEnv, args: &RestoreArgs) -> CommandResu
             files.push(UndoReport::nothing(preview));
             continue;
         }
-        let rewound = store.rewind(preview, Conflicts::Keep).map_err(|error| undo::problem(&error))?;
+        let rewound = file_history::restore(store, preview).map_err(|error| undo::problem(&error))?;
         undo::print_result(&rewound);
         files.push(UndoReport::of(preview.to.clone(), rewound));
     }

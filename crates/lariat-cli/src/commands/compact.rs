@@ -4,7 +4,6 @@
 
 use lariat_core::id::{MessageId, SessionId};
 use lariat_core::usage::Usage;
-use lariat_runtime::{AgentError, CompactionReport};
 use lariat_service::{LoadedProject, ServiceError, Session, SessionOptions, SessionSelector};
 use serde::Serialize;
 
@@ -65,13 +64,11 @@ pub(crate) async fn preview_text(
     let session = copies.inspect_session(place, &SessionSelector::Resume(copy.to_string())).await?;
     let preview = session.preview_compaction(focus).await;
     session.close().await;
-    let CompactionReport { tokens_before, tokens_after, gone, .. } =
-        preview.map_err(|error| match error {
-            ServiceError::Agent(AgentError::Interrupted(_)) => {
-                Problem::new(Exit::Session, "a run is active: compact when it has ended")
-            }
-            error => error.into(),
-        })?;
+    let preview = preview.map_err(|error| match error.is_interrupted_run() {
+        true => Problem::new(Exit::Session, "a run is active: compact when it has ended"),
+        false => error.into(),
+    })?;
+    let (tokens_before, tokens_after, gone) = (preview.tokens_before, preview.tokens_after, preview.gone);
     Ok(format!(
         "Frees about {} of {} tokens, less the summary that the model writes.\n{} replaced or shortened:\n{}",
         print::count(tokens_before.saturating_sub(tokens_after)),
@@ -100,11 +97,11 @@ async fn shrink(session: &Session, selected: &SelectedSession, args: &CompactArg
     let report =
         if args.preview { session.preview_compaction(focus).await } else { session.compact(focus).await };
     let report = report.map_err(|error| problem(error, selected))?;
-    let CompactionReport { tokens_before, tokens_after, usage, gone, .. } = &report;
+    let (tokens_before, tokens_after, usage) = (report.tokens_before, report.tokens_after, report.usage);
+    let gone = &report.gone;
     let compacted = !args.preview;
     if args.json {
         let gone = gone.iter().map(|message| message.id()).collect();
-        let (tokens_before, tokens_after, usage) = (*tokens_before, *tokens_after, *usage);
         let session_id = selected.id();
         return print::json(&CompactReport {
             session_id,
@@ -123,8 +120,8 @@ async fn shrink(session: &Session, selected: &SelectedSession, args: &CompactArg
     print::out(&sessions::conversation_text(gone));
     print::line(&format!(
         "about {} tokens before, {} {}",
-        print::count(*tokens_before),
-        print::count(*tokens_after),
+        print::count(tokens_before),
+        print::count(tokens_after),
         if compacted { "after" } else { "after, plus the summary that the model would write" },
     ));
     if compacted {
@@ -135,12 +132,12 @@ async fn shrink(session: &Session, selected: &SelectedSession, args: &CompactArg
 
 fn problem(error: ServiceError, selected: &SelectedSession) -> Problem {
     let id = selected.id();
-    match &error {
-        ServiceError::Agent(AgentError::Interrupted(_)) => interrupted(id, "compact it"),
-        ServiceError::Agent(AgentError::NotCompacted(_)) => {
-            let hint = format!("`lariat context show {id}` shows what fills the context window");
-            Problem::from(error).at(id.to_string()).hint(hint)
-        }
-        _ => error.into(),
+    if error.is_interrupted_run() {
+        return interrupted(id, "compact it");
     }
+    if error.is_refused_compaction() {
+        let hint = format!("`lariat context show {id}` shows what fills the context window");
+        return Problem::from(error).at(id.to_string()).hint(hint);
+    }
+    error.into()
 }

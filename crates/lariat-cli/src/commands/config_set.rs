@@ -2,8 +2,7 @@
 //!
 //! The table of settings decides which values are valid, so a value that loading would only warn about is not written either.
 
-use lariat_guard::{Level, Origin};
-use lariat_service::config::{SettingSources, SettingsLayer, explain};
+use lariat_service::config::{Level, Origin, SettingSources, SettingsLayer, explain};
 use serde_json::{Map, Value};
 use toml_edit::{DocumentMut, Item, Table};
 

@@ -44,7 +44,7 @@ pub(crate) fn custom_commands(env: &ProcessEnv, args: &CommandsArgs) -> CommandR
     } else {
         print::out(&print::table(COLUMNS, &rows));
     }
-    if place.opened.trust != lariat_guard::Trust::Trusted {
+    if place.opened.trust != lariat_service::trust::Trust::Trusted {
         print::note("the commands of this project are left out until you trust it: `lariat trust`");
     }
     Ok(Exit::Done)

@@ -8,12 +8,11 @@ use std::io::IsTerminal as _;
 
 use lariat_core::archive::ListQuery;
 use lariat_core::display;
-use lariat_guard::trust::TrustStatus;
-use lariat_guard::{SettingsError, Trust};
-use lariat_service::config::KeyStorage;
+use lariat_service::config::{KeyStorage, SettingsError};
 use lariat_service::local::OpenError;
 use lariat_service::models::Models;
-use lariat_service::{LoadOptions, LoadedProject, ServiceError, sandbox_probe};
+use lariat_service::trust::{Trust, TrustStatus};
+use lariat_service::{LoadOptions, LoadedProject, ServiceError, model_servers, sandbox_probe};
 use serde::Serialize;
 
 use super::{CommandResult, print, trust, trust_prompt};
@@ -161,7 +160,7 @@ async fn sandbox(env: &ProcessEnv, place: &LoadedProject) -> Finding {
     let reasons: Vec<String> =
         found.refused.iter().map(|(name, reason)| format!("{name}: {reason}")).collect();
     match found.backends.first() {
-        Some(backend) if !lariat_host::sandbox::is_writable(place.path()) => warning(
+        Some(backend) if !sandbox_probe::is_writable(place.path()) => warning(
             "sandbox",
             format!(
                 "{}, but you cannot write to {}, so commands cannot change files there",
@@ -273,7 +272,7 @@ async fn models(env: &ProcessEnv, place: &LoadedProject) -> Vec<Finding> {
         Ok(model) => {
             findings.push(ok("model", format!("{}/{}", model.provider, model.id)));
             let is_keyed = models.key(&model.provider).is_some();
-            if let Some(address) = detect::address(&model).filter(|_| is_keyed) {
+            if let Some(address) = model_servers::address(&model).filter(|_| is_keyed) {
                 findings.push(match detect::connect(&address).await {
                     Ok(name) => ok("network", format!("connected to {name}")),
                     Err(why) => bad(

@@ -3,8 +3,8 @@
 use lariat_core::event::{Goal, GoalStatus};
 use lariat_core::id::SessionId;
 use lariat_core::time::Timestamp;
-use lariat_runtime::new_session_id;
 use lariat_service::LocalService;
+use lariat_service::clock::new_session_id;
 use serde::Serialize;
 
 use super::print::Column;

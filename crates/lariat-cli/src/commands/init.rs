@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use lariat_guard::instructions::CLAUDE;
-use lariat_guard::trust::{Difference, TrustStatus, TrustStore};
+use lariat_service::local::CLAUDE_FILES;
+use lariat_service::trust::{Difference, TrustStatus, TrustStore};
 use lariat_service::{LoadedProject, ServiceError};
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ pub(crate) fn init(env: &ProcessEnv, args: &InitArgs) -> CommandResult {
     let project = detect_project(folder);
     let mut files = vec![("AGENTS.md", agents(&project)), ("lariat.toml", template::project())];
     // Lariat does not read an AGENTS.md next to a CLAUDE.md.
-    if let Some(name) = CLAUDE.iter().find(|name| folder.join(name).symlink_metadata().is_ok()) {
+    if let Some(name) = CLAUDE_FILES.iter().find(|name| folder.join(name).symlink_metadata().is_ok()) {
         print::note(&format!("{name} exists, so AGENTS.md is not written: Lariat reads only one of them"));
         files.retain(|(name, _)| *name != "AGENTS.md");
     }

@@ -3,9 +3,8 @@
 use std::num::NonZeroU64;
 
 use lariat_core::model::ModelCost;
-use lariat_model::catalogue::{Catalogue, ModelInfo};
 use lariat_service::config::{ProviderApi, Settings};
-use lariat_service::models::{Models, known_provider};
+use lariat_service::models::{Catalogue, ModelInfo, Models, known_provider};
 use lariat_service::{LoadedProject, ServiceError};
 use serde::Serialize;
 

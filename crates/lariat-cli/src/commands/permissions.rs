@@ -1,13 +1,11 @@
 //! `lariat permissions`: lists permission rules and tests tool calls against them.
 
-use std::sync::Arc;
-
 use lariat_core::nearest::nearest;
-use lariat_guard::{ApprovalStore, Cause, Confinement, GuardDecision, Level, Mode, Reason};
-use lariat_host::process::Supervisor;
-use lariat_runtime::Gate;
-use lariat_service::local::HookPrograms;
-use lariat_service::{LoadedProject, is_tool, sandbox_probe};
+use lariat_service::permissions::{
+    Approval, ApprovalStore, CallDecision, CallJudgement, Mode, PermissionCheck,
+};
+use lariat_service::trust::Trust;
+use lariat_service::{LoadedProject, is_tool};
 use lariat_terminal::table::table;
 use lariat_terminal::theme::Theme;
 use serde::Serialize;
@@ -24,7 +22,7 @@ struct PermissionListing {
     mode: &'static str,
     trusted: bool,
     rules: Vec<ListedRule>,
-    approvals: Vec<lariat_guard::Approval>,
+    approvals: Vec<Approval>,
     warnings: Vec<String>,
 }
 
@@ -43,7 +41,7 @@ struct RevokedApproval {
 }
 
 #[derive(Serialize)]
-struct CallDecision {
+struct CallReport {
     call: String,
     verdict: &'static str,
     danger: String,
@@ -51,11 +49,11 @@ struct CallDecision {
     because: Vec<String>,
     /// The decision for each command of a compound command.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    parts: Vec<CommandDecision>,
+    parts: Vec<CommandReport>,
 }
 
 #[derive(Serialize)]
-struct CommandDecision {
+struct CommandReport {
     part: String,
     verdict: &'static str,
     because: Vec<String>,
@@ -66,21 +64,15 @@ pub(crate) async fn permissions(env: &ProcessEnv, args: PermissionsArgs) -> Comm
     let book = ApprovalStore::new(env.folders.approvals());
     match args.command {
         PermissionsCommand::List(args) => list(env, &place, &book, args.json),
-        PermissionsCommand::Test(args) => judge(env, &place, book, &args, false).await,
-        PermissionsCommand::Explain(args) => judge(env, &place, book, &args, true).await,
+        PermissionsCommand::Test(args) => judge(env, &place, &args, false).await,
+        PermissionsCommand::Explain(args) => judge(env, &place, &args, true).await,
         PermissionsCommand::Revoke(args) => revoke(&place, &book, &args),
     }
 }
 
-/// The permission gate of a session in this directory.
-fn gate(env: &ProcessEnv, place: &LoadedProject, book: ApprovalStore) -> Result<Gate, Problem> {
-    let environment = place.environment(&env.environment());
-    let hooks = HookPrograms::new(Supervisor::new(), place.path(), environment.clone());
-    let gate = place.opened.gate(Arc::new(hooks), &environment).with_approvals(book)?;
-    if let Some(mode) = place.settings.mode {
-        gate.set_mode(mode);
-    }
-    Ok(gate)
+/// The permission check of a session in this directory.
+fn check(env: &ProcessEnv, place: &LoadedProject) -> Result<PermissionCheck, Problem> {
+    Ok(PermissionCheck::new(place, &env.folders, &env.environment())?)
 }
 
 fn list(env: &ProcessEnv, place: &LoadedProject, book: &ApprovalStore, json: bool) -> CommandResult {
@@ -120,13 +112,13 @@ fn listing(
         rule: rule.text.clone(),
         origin: rule.origin.to_string(),
     });
-    let gate = gate(env, place, book.clone())?;
+    let check = check(env, place)?;
     Ok(PermissionListing {
-        mode: gate.mode().name(),
-        trusted: place.opened.trust == lariat_guard::Trust::Trusted,
+        mode: check.mode().name(),
+        trusted: place.opened.trust == Trust::Trusted,
         rules: rules.collect(),
         approvals: book.of(&place.path().display().to_string())?,
-        warnings: gate.guard().warnings().iter().map(ToString::to_string).collect(),
+        warnings: check.warnings(),
     })
 }
 
@@ -149,49 +141,48 @@ impl PermissionListing {
 }
 
 /// Prints the decision for a tool call. Exits with 0 if it would run without asking.
-async fn judge(
-    env: &ProcessEnv,
-    place: &LoadedProject,
-    book: ApprovalStore,
-    args: &CallArgs,
-    every: bool,
-) -> CommandResult {
-    let gate = gate(env, place, book)?;
+async fn judge(env: &ProcessEnv, place: &LoadedProject, args: &CallArgs, every: bool) -> CommandResult {
+    let check = check(env, place)?.with_sandbox(place, &env.folders, &env.environment()).await;
     if let Some(mode) = args.mode.as_deref().and_then(Mode::parse) {
-        gate.set_mode(mode);
+        check.set_mode(mode);
     }
     let (tool, arguments) = parse_call(args);
     let call = if arguments.is_empty() { tool.clone() } else { format!("{tool}({arguments})") };
-    let confinement = confinement(env, place).await;
-    let judgement = gate.guard().dry_run_in(&call, gate.mode(), confinement).ok_or_else(|| {
+    let judgement = check.judge(&call).ok_or_else(|| {
         Problem::new(Exit::Usage, format!("`{call}` is not a tool call"))
             .hint("give the tool, then its argument: `lariat permissions test bash \"git push\"`")
     })?;
-    let verdict = decision_name(judgement.verdict);
-    let because = judgement.because.iter().map(describe);
+    let verdict = judgement.decision.name();
+    let because = judgement.because.into_iter();
     let is_shell = tool.eq_ignore_ascii_case("bash");
-    let parts = if every && is_shell { parts(&gate, &tool, &arguments, confinement) } else { Vec::new() };
-    let decision = CallDecision {
+    let parts = if every && is_shell { check.judge_parts(&tool, &arguments) } else { Vec::new() };
+    let part = |(part, judgement): (String, CallJudgement)| CommandReport {
+        part,
+        verdict: judgement.decision.name(),
+        because: judgement.because,
+    };
+    let report = CallReport {
         call,
         verdict,
         danger: format!("{:?}", judgement.danger).to_lowercase(),
-        mode: gate.mode().name(),
+        mode: check.mode().name(),
         because: if every { because.collect() } else { because.take(1).collect() },
-        parts,
+        parts: parts.into_iter().map(part).collect(),
     };
     if args.json {
-        print::json(&decision)?;
+        print::json(&report)?;
     } else {
         print::line(verdict);
-        decision.because.iter().for_each(|reason| print::line(&format!("  {reason}")));
-        for part in &decision.parts {
+        report.because.iter().for_each(|reason| print::line(&format!("  {reason}")));
+        for part in &report.parts {
             print::line(&format!("  {}  {}", part.verdict, part.because.join("; ")));
         }
         if every {
-            print::line(&format!("  risk level: {}, permission mode: {}", decision.danger, decision.mode));
+            print::line(&format!("  risk level: {}, permission mode: {}", report.danger, report.mode));
         }
     }
-    Ok(if judgement.verdict == GuardDecision::Allow { Exit::Done } else { Exit::VerificationFailed })
+    let runs = judgement.decision == CallDecision::Allow;
+    Ok(if runs { Exit::Done } else { Exit::VerificationFailed })
 }
 
 /// Splits the words into tool and argument. Words that do not start with a tool name are a shell command.
@@ -204,53 +195,6 @@ fn parse_call(args: &CallArgs) -> (String, String) {
     let words =
         std::iter::once(args.tool.as_str()).chain((!arguments.is_empty()).then_some(arguments.as_str()));
     ("bash".to_owned(), words.collect::<Vec<_>>().join(" "))
-}
-
-/// Whether a run in this directory would sandbox its commands. With network access, the sandbox does not restrict what they
-/// do there, so the mode `auto` asks as without one.
-async fn confinement(env: &ProcessEnv, place: &LoadedProject) -> Confinement {
-    let is_confined = place.settings.sandbox.enabled
-        && !place.settings.sandbox.network
-        && place.settings.sandbox.hosts.is_empty()
-        && sandbox_probe::backend(&env.folders, &env.environment()).await.is_ok();
-    if is_confined { Confinement::Sandboxed } else { Confinement::Open }
-}
-
-const fn decision_name(decision: GuardDecision) -> &'static str {
-    match decision {
-        GuardDecision::Allow => "allow",
-        GuardDecision::Ask => "ask",
-        GuardDecision::Deny => "deny",
-    }
-}
-
-/// Describes a reason. Flag-level rules are remembered approvals here, because these commands have no rule flags.
-fn describe(reason: &Reason) -> String {
-    match &reason.cause {
-        Cause::Rule { text, origin, .. } if origin.level == Level::Flags => {
-            format!("`{}`: matches the remembered approval `{text}`", reason.part)
-        }
-        _ => reason.to_string(),
-    }
-}
-
-/// The decision for each command of a compound shell command.
-fn parts(gate: &Gate, tool: &str, command: &str, confinement: Confinement) -> Vec<CommandDecision> {
-    let commands = lariat_guard::shell::analyse(command).commands;
-    if commands.len() < 2 {
-        return Vec::new();
-    }
-    let texts =
-        commands.into_iter().map(|one| match command.get(one.place).filter(|text| !text.is_empty()) {
-            Some(text) => text.to_owned(),
-            None => one.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" "),
-        });
-    let decisions = texts.filter_map(|part| {
-        let judgement = gate.guard().dry_run_in(&format!("{tool}({part})"), gate.mode(), confinement)?;
-        let because = judgement.because.iter().map(describe).collect();
-        Some(CommandDecision { part, verdict: decision_name(judgement.verdict), because })
-    });
-    decisions.collect()
 }
 
 fn revoke(place: &LoadedProject, book: &ApprovalStore, args: &RevokeArgs) -> CommandResult {

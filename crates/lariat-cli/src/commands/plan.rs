@@ -3,7 +3,7 @@
 //! Showing and rejecting need no model. Approving is a run of the session, because the model reads the results and continues.
 
 use lariat_core::id::{SessionId, ToolCallId};
-use lariat_runtime::{Plan, PlannedChange, Preview};
+use lariat_service::plan::{Plan, PlannedChange, Preview};
 use lariat_terminal::approval;
 use lariat_terminal::human::counted;
 use serde::Serialize;
@@ -119,11 +119,9 @@ async fn reject(env: &ProcessEnv, args: &PlanChoiceArgs) -> CommandResult {
 async fn load(env: &ProcessEnv, session: Option<&str>) -> Result<(SelectedSession, Plan), Problem> {
     let selected = SelectedSession::find(env, session).await?;
     let inspected = selected.service.inspect_session(&selected.place, &selected.selector()).await?;
-    let plan = inspected.plan().await.map_err(|error| match error {
-        lariat_service::ServiceError::Agent(lariat_runtime::AgentError::Interrupted(_)) => {
-            interrupted(selected.id(), "review the plan")
-        }
-        error => error.into(),
+    let plan = inspected.plan().await.map_err(|error| match error.is_interrupted_run() {
+        true => interrupted(selected.id(), "review the plan"),
+        false => error.into(),
     });
     inspected.close().await;
     Ok((selected, plan?))

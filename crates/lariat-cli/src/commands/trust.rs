@@ -1,7 +1,7 @@
 //! `lariat trust`: shows a project's configuration and records whether the user trusts it.
 
 use lariat_core::display;
-use lariat_guard::trust::{Difference, TrustStatus, TrustStore, WorkspaceEffectKind};
+use lariat_service::trust::{Difference, TrustStatus, TrustStore, WorkspaceEffectKind};
 use lariat_service::{LoadedProject, ServiceError};
 use lariat_terminal::diff;
 use lariat_terminal::theme::Theme;

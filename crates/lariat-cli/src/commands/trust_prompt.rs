@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead as _, Write as _};
 
 use lariat_core::display;
-use lariat_guard::Trust;
-use lariat_guard::trust::{TrustStatus, TrustStore, WorkspaceEffect, WorkspaceEffectKind};
+use lariat_service::trust::{Trust, TrustStatus, TrustStore, WorkspaceEffect, WorkspaceEffectKind};
 use lariat_service::{LoadOptions, LoadedProject, ServiceError};
 
 use super::{print, trust};

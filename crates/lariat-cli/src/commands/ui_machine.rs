@@ -8,13 +8,10 @@ use std::time::Duration;
 
 use lariat_api::ProblemCode;
 use lariat_core::BoxFuture;
-use lariat_core::cancel::CancellationToken;
-use lariat_core::clock::Clock as _;
 use lariat_core::content::Content;
 use lariat_core::time::Timestamp;
-use lariat_host::files::Workspace;
-use lariat_runtime::system::SystemClock;
-use lariat_tools::symbols;
+use lariat_service::clock;
+use lariat_service::source_symbols::{self, source_symbols};
 use lariat_tui::client::Machine;
 use lariat_tui::symbols::{Symbol, Symbols};
 use uuid::Uuid;
@@ -157,21 +154,18 @@ pub(super) struct ProjectSymbols(pub(super) PathBuf);
 
 impl Symbols for ProjectSymbols {
     fn symbols(&self) -> Vec<Symbol> {
-        // A directory that cannot be read has no symbols to offer; a run reports the cause.
-        let Ok(workspace) = Workspace::open(&self.0) else { return Vec::new() };
-        let found = symbols::symbols(&workspace, &CancellationToken::new()).unwrap_or_default();
-        let symbol = |found: symbols::Symbol| Symbol {
+        let symbol = |found: source_symbols::Symbol| Symbol {
             name: found.name,
             place: format!("{}:{}", found.path, found.line),
             signature: found.signature,
         };
-        found.into_iter().map(symbol).collect()
+        source_symbols(&self.0).into_iter().map(symbol).collect()
     }
 }
 
 impl Machine for ThisMachine {
     fn now(&self) -> Timestamp {
-        SystemClock.now()
+        clock::now()
     }
 
     fn fresh_id(&self) -> String {

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use lariat_host::undo::{Conflicts, Item, Preview, Reason, RewindResult, Undo, UndoError};
 use lariat_service::ServiceError;
-use lariat_service::file_history::{ChangedCall, UndoStores, changed_calls, path_text as text, reason_text};
+use lariat_service::file_history::{
+    ChangedCall, Item, Preview, Reason, RewindResult, Undo, UndoError, UndoStores, changed_calls,
+    path_text as text, reason_text, restore,
+};
 use serde::Serialize;
 
 use super::{CommandResult, confirm, print, undo_list};
@@ -49,7 +51,7 @@ pub(crate) async fn undo(env: &ProcessEnv, args: &UndoArgs) -> CommandResult {
         print::note("nothing to restore");
         UndoReport::nothing(&preview)
     } else if confirm::confirm(env, "Undo these changes?", args.yes)? {
-        let rewound = undo.rewind(&preview, Conflicts::Keep).map_err(|error| problem(&error))?;
+        let rewound = restore(undo, &preview).map_err(|error| problem(&error))?;
         print_result(&rewound);
         UndoReport::of(to, rewound)
     } else {

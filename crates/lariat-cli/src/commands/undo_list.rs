@@ -10,8 +10,7 @@ use lariat_core::content::joined_text;
 use lariat_core::event::AgentEvent;
 use lariat_core::id::SessionId;
 use lariat_core::time::Timestamp;
-use lariat_host::undo::{RecordedKind, Undo};
-use lariat_service::file_history::ChangedCall;
+use lariat_service::file_history::{ChangedCall, Undo, contents};
 use lariat_service::{LoadedProject, LocalService};
 use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
@@ -25,8 +24,6 @@ use crate::process_env::ProcessEnv;
 const SESSIONS: usize = 50;
 /// Maximum characters of a prompt on a line.
 const PROMPT: usize = 50;
-/// Maximum bytes of a file whose lines are compared.
-const COMPARED: usize = 1 << 20;
 
 #[derive(Serialize)]
 struct UndoRow {
@@ -137,17 +134,8 @@ async fn find_calls(
 
 /// The lines that a tool call added and removed, in files whose contents are stored.
 fn lines(undo: &Undo, call: &str) -> (usize, usize) {
-    let content = |side: &Option<(RecordedKind, u32)>| match side {
-        Some((RecordedKind::File(Some(hash)), _)) => undo.content(hash),
-        Some(_) => None,
-        None => Some(Vec::new()),
-    };
     let (mut added, mut removed) = (0, 0);
-    for change in undo.changes(call).unwrap_or_default() {
-        let (Some(before), Some(after)) = (content(&change.before), content(&change.after)) else { continue };
-        if before.len().max(after.len()) > COMPARED {
-            continue;
-        }
+    for (before, after) in contents(undo, call) {
         let (before, after) = (String::from_utf8_lossy(&before), String::from_utf8_lossy(&after));
         for line in TextDiff::from_lines(&*before, &*after).iter_all_changes() {
             match line.tag() {

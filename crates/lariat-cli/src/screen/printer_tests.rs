@@ -1,8 +1,8 @@
 use lariat_core::event::{Event, RunOutcome};
 use lariat_core::permission::AllowAll;
 use lariat_core::tool::ToolEffects;
+use lariat_proofs::engine::Agent;
 use lariat_proofs::terminal::{assert_harmless, hostile, without_sequences};
-use lariat_runtime::Agent;
 use lariat_test::{Act, Ledger, LedgerTool, Reply, ScriptedModel, SeededRandom, VirtualClock};
 use serde_json::json;
 

@@ -8,7 +8,6 @@ use lariat_core::event::{LimitKind, RunOutcome};
 use lariat_core::message::StopReason;
 use lariat_core::session::FileChange;
 use lariat_core::usage::Usage;
-use lariat_runtime::AgentOutput;
 use lariat_terminal::outcome::limit_words;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -40,19 +39,6 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
-    pub(crate) fn of(output: &AgentOutput) -> Self {
-        Self {
-            outcome: output.outcome.clone(),
-            text: output.text.clone(),
-            stop_reason: output.stop_reason,
-            usage: output.usage,
-            turns: output.turns,
-            duration: output.duration,
-            files: output.files_changed.clone(),
-            schema_check: None,
-        }
-    }
-
     /// The end if no run was needed.
     pub(crate) fn nothing() -> Self {
         Self {

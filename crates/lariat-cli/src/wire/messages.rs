@@ -6,7 +6,7 @@ use lariat_core::content::Content;
 use lariat_core::id::MessageId;
 use lariat_core::message::{AssistantMessage, StopReason, ToolResultMessage};
 use lariat_core::usage::Usage;
-use lariat_guard::hooks::{claude_input, claude_name};
+use lariat_service::claude_tools::{claude_input, claude_name};
 use serde_json::{Value, json};
 
 pub(super) fn reply(id: MessageId, reply: &AssistantMessage) -> Value {

@@ -8,7 +8,7 @@ use lariat_core::content::{Content, joined_text};
 use lariat_core::event::StreamDelta;
 use lariat_core::id::MessageId;
 use lariat_core::message::AssistantMessage;
-use lariat_guard::hooks::{claude_input, claude_name};
+use lariat_service::claude_tools::{claude_input, claude_name};
 use serde_json::{Value, json};
 
 use super::messages;

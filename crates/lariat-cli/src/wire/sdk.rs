@@ -2,10 +2,11 @@
 //!
 //! Defines their shape in both directions; `commands::run::host` acts on them. Unknown fields are ignored.
 
+use lariat_api::ContextUse;
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
-use lariat_guard::hooks::{HandlerResult, claude_input, claude_name, own_input};
-use lariat_runtime::prompt::ContextReport;
 use lariat_service::Prompt;
+use lariat_service::callbacks::HandlerResult;
+use lariat_service::claude_tools::{claude_input, claude_name, own_input};
 use serde_json::{Value, json};
 
 /// Maximum bytes of a line; images are sent inside lines.
@@ -291,20 +292,20 @@ fn rules_of(update: &Value, name: &str) -> Value {
     value
 }
 
-/// The usage of the context window.
-pub(crate) fn context_usage(report: &ContextReport, model: &str, window: u64) -> Value {
-    let most = report.window.unwrap_or(window);
-    let categories: Vec<Value> = report
+/// The usage of the context window. `window` is the size that the model has.
+pub(crate) fn context_usage(context: &ContextUse, model: &str, window: u64) -> Value {
+    let most = if context.window == 0 { window } else { context.window };
+    let categories: Vec<Value> = context
         .parts
         .iter()
-        .map(|part| json!({ "name": part.name, "tokens": part.tokens, "color": "gray" }))
+        .map(|(name, tokens)| json!({ "name": name, "tokens": tokens, "color": "gray" }))
         .collect();
     json!({
         "categories": categories,
-        "totalTokens": report.used,
+        "totalTokens": context.used,
         "maxTokens": most,
         "rawMaxTokens": window,
-        "percentage": report.used_percent.unwrap_or_default(),
+        "percentage": context.used_percent().unwrap_or_default(),
         "model": model,
         "isAutoCompactEnabled": true,
         "memoryFiles": [],

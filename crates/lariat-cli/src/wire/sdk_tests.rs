@@ -1,6 +1,6 @@
 use lariat_core::content::ToolCall;
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
-use lariat_guard::hooks::HandlerResult;
+use lariat_service::callbacks::HandlerResult;
 use serde_json::{Value, json};
 
 use super::{ControlLine, Request, can_use_tool, decision, hook_result, read};

@@ -7,8 +7,8 @@ use lariat_core::content::joined_text;
 use lariat_core::event::{AgentEvent, CompactionCause, EventRecord};
 use lariat_core::id::{MessageId, ToolCallId};
 use lariat_core::message::{AgentMessage, Message, Origin, StopReason, ToolResultMessage};
-use lariat_guard::Mode;
-use lariat_guard::hooks::{claude_input, claude_name};
+use lariat_service::claude_tools::{claude_input, claude_name};
+use lariat_service::permissions::Mode;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -72,6 +72,15 @@ impl StreamJson {
     /// The counts for the result.
     pub(crate) const fn tally(&self) -> &Tally {
         &self.tally
+    }
+
+    /// Takes an event of an earlier process, which gets no lines: only its tool calls may still be asked about.
+    pub(crate) fn earlier_event(&mut self, record: &EventRecord) {
+        if let AgentEvent::MessageEnd { message } = &record.event
+            && let Some(reply) = message.shared().and_then(|message| message.as_assistant())
+        {
+            self.tally.add_calls(reply);
+        }
     }
 
     /// The first line of a run.

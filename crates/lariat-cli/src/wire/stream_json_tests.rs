@@ -14,7 +14,7 @@ use lariat_core::message::{
 use lariat_core::permission::PermissionDecision;
 use lariat_core::time::Timestamp;
 use lariat_core::usage::{Cost, Usage};
-use lariat_guard::Mode;
+use lariat_service::permissions::Mode;
 use serde_json::{Value, json};
 use uuid::Uuid;
 

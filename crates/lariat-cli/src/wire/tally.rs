@@ -12,7 +12,7 @@ use lariat_core::id::ToolCallId;
 use lariat_core::message::{AssistantMessage, ToolResultMessage};
 use lariat_core::time::Timestamp;
 use lariat_core::usage::Usage;
-use lariat_guard::hooks::{claude_input, claude_name};
+use lariat_service::claude_tools::{claude_input, claude_name};
 use serde_json::{Value, json};
 
 /// Prefix of the result of a denied tool call.
@@ -60,6 +60,11 @@ impl Tally {
             self.api += now.since(asked_at);
         }
         *self.models.entry(reply.model.clone()).or_default() += reply.usage;
+        self.add_calls(reply);
+    }
+
+    /// Adds the tool calls of a reply, for questions about them. Counts nothing.
+    pub(super) fn add_calls(&mut self, reply: &AssistantMessage) {
         self.calls.extend(reply.tool_calls().map(|call| (call.id.clone(), Arc::clone(call))));
     }
 

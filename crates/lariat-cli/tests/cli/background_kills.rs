@@ -18,9 +18,9 @@ use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::{EventId, SessionId};
 use lariat_core::message::AgentMessage;
 use lariat_core::store::SessionStore as _;
+use lariat_proofs::engine::ViewFold;
 use lariat_proofs::server::{Answer, Request, Script, Turn};
 use lariat_server::Remote;
-use lariat_sessions::ViewFold;
 use lariat_test::SeededRandom;
 use serde_json::json;
 

@@ -102,6 +102,103 @@ async fn rules_judge_the_arguments_that_an_approval_changes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn hook_callback_judges_the_arguments_that_an_approval_changes() {
+    let fixture = Fixture::new(calling("write_file", json!({ "path": "wanted", "content": "x\n" }))).await;
+    let mut program = ControllingProgram::start(&fixture, &ASKING);
+    program.ask("r1", registration("PreToolUse", &json!("Write")));
+    program.say("write it");
+    let (_, call) = program.until("control_request");
+    assert_eq!(call["request"]["subtype"], "hook_callback");
+    answer(&mut program, &call, json!({}));
+    let (_, question) = program.until("control_request");
+    assert_eq!(question["request"]["subtype"], "can_use_tool");
+    let changed = json!({ "file_path": "changed", "content": "y\n" });
+    answer(&mut program, &question, json!({ "behavior": "allow", "updatedInput": changed }));
+    let (_, judging) = program.until("control_request");
+    assert_eq!(judging["request"]["input"]["tool_input"]["content"], "y\n");
+    assert!(!fixture.workspace().join("changed").exists(), "the tool call waits for the hook");
+    answer(&mut program, &judging, json!({}));
+    program.until("result");
+    program.end(0);
+    assert_eq!(std::fs::read_to_string(fixture.workspace().join("changed")).unwrap(), "y\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn program_interrupts_a_run_whose_changed_approval_is_judged() {
+    let fixture = Fixture::new(calling("write_file", json!({ "path": "wanted", "content": "x\n" }))).await;
+    let mut program = ControllingProgram::start(&fixture, &ASKING);
+    program.ask("r1", registration("PreToolUse", &json!("Write")));
+    program.say("write it");
+    let (_, call) = program.until("control_request");
+    answer(&mut program, &call, json!({}));
+    let (_, question) = program.until("control_request");
+    let changed = json!({ "file_path": "changed", "content": "y\n" });
+    answer(&mut program, &question, json!({ "behavior": "allow", "updatedInput": changed }));
+    program.until("control_request");
+    program.ask("r2", json!({ "subtype": "interrupt" }));
+    let (_, result) = program.until("result");
+    assert_eq!(result["terminal_reason"], "aborted_streaming", "{result}");
+    program.end(130);
+    assert_eq!(std::fs::read_dir(fixture.workspace()).unwrap().count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn question_of_an_interrupted_run_is_asked_again() {
+    let fixture = Fixture::new(calling("write_file", json!({ "path": "wanted", "content": "x\n" }))).await;
+    let mut program = ControllingProgram::start(&fixture, &ASKING);
+    program.say("write it");
+    let (before, question) = program.until("control_request");
+    let id = before[0]["session_id"].as_str().unwrap().to_owned();
+    program.kill();
+    let mut program = ControllingProgram::start(&fixture, &[&ASKING[..], &["--resume", &id]].concat());
+    program.ask("r1", json!({ "subtype": "initialize", "hooks": null }));
+    let (_, again) = program.until("control_request");
+    assert_eq!(again["request"]["input"], question["request"]["input"]);
+    answer(&mut program, &again, json!({ "behavior": "allow" }));
+    program.say("and now?");
+    program.until("result");
+    program.end(0);
+    assert_eq!(std::fs::read_to_string(fixture.workspace().join("wanted")).unwrap(), "x\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn script_denies_what_an_interrupted_run_asked() {
+    let fixture = Fixture::new(calling("write_file", json!({ "path": "wanted", "content": "x\n" }))).await;
+    let mut program = ControllingProgram::start(&fixture, &ASKING);
+    program.say("write it");
+    let (before, _) = program.until("control_request");
+    let id = before[0]["session_id"].as_str().unwrap().to_owned();
+    program.kill();
+    let ran = fixture.run(&["run", "--resume", &id, "and now?"]).expect(0);
+    assert!(ran.stderr.contains("denied 1 tool call"), "{}", ran.stderr);
+    assert!(!fixture.workspace().join("wanted").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changed_mode_and_model_are_commands_of_the_session() {
+    let fixture = Fixture::new(Script::answer(|_| Turn::new().text("done").into())).await;
+    let mut program = ControllingProgram::start(&fixture, &[]);
+    program.ask("r1", json!({ "subtype": "set_permission_mode", "mode": "plan" }));
+    let listed = fixture.run(&["sessions", "list"]).expect(0);
+    assert!(
+        listed.stderr.contains("no sessions"),
+        "a session without a prompt is not stored: {}",
+        listed.stdout
+    );
+    program.ask("r2", json!({ "subtype": "set_model", "model": "test/other" }));
+    program.say("one");
+    let (before, _) = program.until("result");
+    assert_eq!((&before[0]["permissionMode"], &before[0]["model"]), (&json!("plan"), &json!("other")));
+    let id = before[0]["session_id"].as_str().unwrap().to_owned();
+    program.end(0);
+    let journal = fixture.run(&["sessions", "tail", &id, "--json", "--lines", "100"]).expect(0);
+    for action in ["setModel", "setMode", "prompt"] {
+        let command = format!("\"action\":\"{action}\"");
+        assert!(journal.stdout.contains(&command), "{action}: {}", journal.stdout);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn hook_callback_denies_a_tool_call() {
     let fixture = Fixture::new(calling("bash", json!({ "command": "touch made" }))).await;
     let mut program = ControllingProgram::start(&fixture, &[]);

@@ -10,9 +10,8 @@ use lariat_core::archive::{ListQuery, SessionArchive as _};
 use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_core::store::SessionStore as _;
+use lariat_proofs::engine::{SqliteStore, StoreOptions};
 use lariat_proofs::server::{Answer, Frame, RawResponse, Request, Script, Server, Wire};
-use lariat_store::StoreOptions;
-use lariat_store::sqlite::SqliteStore;
 use serde_json::Value;
 
 /// How long a test waits for something that must happen.

@@ -3,7 +3,7 @@
 use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
 
-use lariat_host::process::{Exit, Supervisor};
+use lariat_proofs::engine::process::{Exit, Supervisor};
 use lariat_proofs::server::{Script, Server, Turn, Wire};
 
 use crate::desktop::{self, Bus, Keyring, SilentPrompter};

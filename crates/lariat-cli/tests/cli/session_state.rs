@@ -1,6 +1,6 @@
 //! Tests the commands that change the state of one session: plan, compact, pin, checkpoint, restore, budget, goals.
 
-use lariat_guard::Claims;
+use lariat_proofs::engine::Claims;
 use lariat_proofs::server::{Script, Turn};
 use serde_json::{Value, json};
 

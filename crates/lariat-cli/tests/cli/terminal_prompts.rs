@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lariat_host::process::{Environment, Exit, Input, Launch, Output, Process, Size, Supervisor};
+use lariat_proofs::engine::process::{Environment, Exit, Input, Launch, Output, Process, Size, Supervisor};
 
 use crate::kit::{Home, Scene};
 

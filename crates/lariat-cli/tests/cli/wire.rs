@@ -128,6 +128,12 @@ impl ControllingProgram {
         }
     }
 
+    /// Kills Lariat.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// Closes the input and waits for the end.
     #[track_caller]
     pub(crate) fn end(mut self, code: i32) -> (Vec<String>, String) {

@@ -15,6 +15,7 @@ mod settings;
 
 pub use keys::KEYS;
 pub use kind::{Key, Kind};
+pub use lariat_guard::{BrokenRestriction, Level, Origin, SettingsError};
 pub use resolve::{SettingSources, SettingValue, SettingsLayer, Warning, explain};
 pub use schema::schema;
 pub use settings::{

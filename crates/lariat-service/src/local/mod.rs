@@ -32,6 +32,7 @@ pub use context_sources::{GitNotes, MapSection, commands, skills, skills_section
 pub use file_ownership::{FileOwnership, Owner};
 pub use files::WorkspaceFiles;
 pub use hooks::{HookPrograms, ProjectHooks};
+pub use lariat_guard::instructions::CLAUDE as CLAUDE_FILES;
 pub use loaded_workspace::{ConfiguredItem, ConfiguredKind, LoadedWorkspace, Problem};
 pub use memory::{Instructions, MemoryFiles};
 #[cfg(feature = "service")]

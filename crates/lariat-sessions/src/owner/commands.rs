@@ -2,11 +2,12 @@
 //!
 //! Invariant: a command that is refused leaves nothing in the journal.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_api::{
-    Action, Answer, Ask, AskDigest, AskKind, AskSubject, Delivery, Edit, ModelView, Principal, Problem,
-    ProblemCode, PromptContent, QueuedMessage, Receipt, SessionCommand,
+    Action, Answer, Ask, AskDigest, AskId, AskKind, AskSubject, Delivery, Edit, ModelView, Principal,
+    Problem, ProblemCode, PromptContent, QueuedMessage, Receipt, SessionCommand,
 };
 use lariat_core::event::{AgentEvent, CommandRecord, Description, Event, QueueKind};
 use lariat_core::id::{MessageId, ToolCallId};
@@ -18,8 +19,10 @@ use lariat_runtime::{CommandEffect, CommandRun};
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
-use super::{Accepted, Owner, ended};
+use super::recording::{late_answer, record};
+use super::{Accepted, CommandProgress, Owner, ended};
 use crate::asks::{is_plan_digest, plan_digest};
+use crate::factory::HostedAgent;
 use crate::problems::{self, wrong_status};
 
 /// Maximum size of the answer to a question, in bytes.
@@ -36,10 +39,10 @@ impl Owner {
         &mut self,
         command: SessionCommand,
         principal: Principal,
-    ) -> Result<Receipt, Problem> {
+    ) -> Result<CommandProgress, Problem> {
         let digest = crate::asks::json_digest(&command.action);
         if let Some(receipt) = self.earlier_receipt(&command.id, &digest).await? {
-            return Ok(receipt);
+            return Ok(CommandProgress::Recorded(receipt));
         }
         self.finish_ended_run().await?;
         self.settle().await?;
@@ -53,6 +56,17 @@ impl Owner {
         record.is_in_process = self.shared.options.is_in_process;
         let accepted = Accepted { record, id: command.id };
         match command.action {
+            Action::Answer {
+                ask_id,
+                digest,
+                answer: answer @ Answer::Approval { decision: PermissionDecision::AllowChanged { .. } },
+            } => self.answer_with_changes(accepted, &ask_id, &digest, answer).await,
+            action => self.carry_out(accepted, action).await.map(CommandProgress::Recorded),
+        }
+    }
+
+    async fn carry_out(&mut self, accepted: Accepted, action: Action) -> Result<Receipt, Problem> {
+        match action {
             Action::Prompt { content, delivery } => self.prompt(accepted, content, delivery).await,
             Action::Continue => self.continue_run(accepted).await,
             Action::Rerun { run } => {
@@ -66,16 +80,7 @@ impl Owner {
                 if is_plan_digest(&digest) && ask_id == crate::asks::ask_id(Question::Plan) {
                     return self.answer_reviewed_plan(accepted, &digest, answer).await;
                 }
-                let asks = self.entry.fold().await?.asks();
-                let Some(ask) = asks.into_iter().find(|ask| ask.id == ask_id) else {
-                    return Err(self.late_answer(&ask_id).await);
-                };
-                if ask.digest != digest {
-                    return Err(other_version());
-                }
-                if !answer.fits(ask.subject.kind()) {
-                    return Err(Problem::new(ProblemCode::Invalid, "the answer does not fit the question"));
-                }
+                let ask = self.open_ask(&ask_id, &digest, &answer).await?;
                 self.answer(accepted, ask, answer).await
             }
             Action::EditQueue { edit } => self.edit_queue(accepted, edit).await,
@@ -230,19 +235,53 @@ impl Owner {
         }
     }
 
+    /// Returns the ask that an answer is for.
+    async fn open_ask(&self, ask_id: &AskId, digest: &AskDigest, answer: &Answer) -> Result<Ask, Problem> {
+        let asks = self.entry.fold().await?.asks();
+        let Some(ask) = asks.into_iter().find(|ask| ask.id == *ask_id) else {
+            return Err(late_answer(&self.entry, ask_id).await);
+        };
+        if ask.digest != *digest {
+            return Err(other_version());
+        }
+        if !answer.fits(ask.subject.kind()) {
+            return Err(Problem::new(ProblemCode::Invalid, "the answer does not fit the question"));
+        }
+        Ok(ask)
+    }
+
+    /// Approves a tool call with other arguments. The permission check judges them first, which may call hooks, so the
+    /// owner takes other commands meanwhile, such as one that interrupts the run.
+    async fn answer_with_changes(
+        &mut self,
+        accepted: Accepted,
+        ask_id: &AskId,
+        digest: &AskDigest,
+        answer: Answer,
+    ) -> Result<CommandProgress, Problem> {
+        let ask = self.open_ask(ask_id, digest, &answer).await?;
+        self.recover().await?;
+        let (AskSubject::Approval { request }, Answer::Approval { decision }) = (ask.subject, answer) else {
+            return Err(unsupported("the host cannot answer this kind of question"));
+        };
+        let effects = vec![CommandEffect::AnswerPermission(request.id, decision)];
+        let (agent, entry) = (self.agent().await?, Arc::clone(&self.entry));
+        Ok(CommandProgress::Judging(Box::pin(async move {
+            match record(&agent, &entry, accepted, effects).await {
+                Err(problem) if problem.code == ProblemCode::AlreadyAnswered => {
+                    Err(late_answer(&entry, &ask.id).await)
+                }
+                result => result,
+            }
+        })))
+    }
+
     async fn answer(&mut self, accepted: Accepted, ask: Ask, answer: Answer) -> Result<Receipt, Problem> {
         if ask.subject.kind() != AskKind::Plan {
             self.recover().await?;
         }
         let ask_id = ask.id.clone();
         let effect = match (ask.subject, answer) {
-            (
-                AskSubject::Approval { .. },
-                Answer::Approval { decision: PermissionDecision::AllowChanged { .. } },
-            ) => {
-                return Err(unsupported("the host does not accept an approval with other arguments")
-                    .with_hint("deny the call and tell the model what to change"));
-            }
             (AskSubject::Approval { request }, Answer::Approval { decision }) => {
                 CommandEffect::AnswerPermission(request.id, decision)
             }
@@ -251,7 +290,7 @@ impl Owner {
             }
             (AskSubject::Question { .. }, answer) => {
                 let Some(request) = self.entry.fold().await?.question(&ask_id) else {
-                    return Err(self.late_answer(&ask_id).await);
+                    return Err(late_answer(&self.entry, &ask_id).await);
                 };
                 CommandEffect::AnswerPermission(request, question_decision(answer)?)
             }
@@ -268,7 +307,7 @@ impl Owner {
         };
         match self.record(accepted, vec![effect]).await {
             Err(problem) if problem.code == ProblemCode::AlreadyAnswered => {
-                Err(self.late_answer(&ask_id).await)
+                Err(late_answer(&self.entry, &ask_id).await)
             }
             result => result,
         }
@@ -381,11 +420,28 @@ impl Owner {
         // An unknown model fails here, before anything is recorded.
         let hosted = self.build(Some(&chosen)).await?;
         let receipt = self.note(accepted, AgentEvent::ModelChanged { model, effort }).await?;
+        self.replace_agent(hosted).await;
+        Ok(receipt)
+    }
+
+    /// Builds the agent anew, because what the host builds it from changed.
+    pub(super) async fn rebuild(&mut self) -> Result<(), Problem> {
+        self.finish_ended_run().await?;
+        self.check_idle("change its agent").await?;
+        let hosted = self.build(None).await?;
+        self.replace_agent(hosted).await;
+        Ok(())
+    }
+
+    /// Closes the agent and continues with another one, in the same permission mode as far as its settings permit.
+    async fn replace_agent(&mut self, hosted: HostedAgent) {
         if let Some(old) = self.hosted.take() {
+            if let (Some(before), Some(modes)) = (&old.hosted.modes, &hosted.modes) {
+                let _ = modes.set_mode(&before.mode());
+            }
             old.close().await;
         }
         self.host(hosted);
-        Ok(receipt)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use lariat_api::{AskId, CommandId, Problem, ProblemCode, Receipt};
 use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::MessageId;
-use lariat_runtime::{AgentError, CommandEffect};
+use lariat_runtime::{Agent, AgentError, CommandEffect};
 
 use super::{Accepted, Owner};
 use crate::problems::{self, wrong_status};
@@ -26,19 +26,12 @@ impl Owner {
         effects: Vec<CommandEffect>,
     ) -> Result<Receipt, Problem> {
         self.recover().await?;
-        let agent = self.agent().await?;
-        match agent.record_command(accepted.record, effects).await {
-            Ok(seq) => Ok(Receipt::new(accepted.id, seq)),
-            // The journal knows whether the command was written.
-            Err(AgentError::TaskLost) => self.receipt_of(accepted.id).await,
-            Err(error) => Err(problems::from_agent(&error)),
-        }
+        record(&self.agent().await?, &self.entry, accepted, effects).await
     }
 
     /// Returns the receipt of a command that the journal has.
     pub(super) async fn receipt_of(&self, id: CommandId) -> Result<Receipt, Problem> {
-        let recorded = self.entry.command(id.as_str()).await?;
-        recorded.map(|(seq, _)| Receipt::new(id, seq)).ok_or_else(problems::owner_lost)
+        receipt_of(&self.entry, id).await
     }
 
     /// Returns the receipt of an earlier command with the same id.
@@ -48,19 +41,6 @@ impl Owner {
         digest: &str,
     ) -> Result<Option<Receipt>, Problem> {
         earlier_receipt(&self.entry, id, digest).await
-    }
-
-    pub(super) async fn late_answer(&self, ask: &AskId) -> Problem {
-        let by = match self.entry.fold().await {
-            Ok(fold) => fold.answered_by(ask).map(str::to_owned),
-            Err(problem) => return problem,
-        };
-        match by {
-            Some(by) => {
-                Problem::new(ProblemCode::AlreadyAnswered, format!("{by} answered this question before"))
-            }
-            None => Problem::new(ProblemCode::NotFound, "the session has no such question"),
-        }
     }
 
     pub(super) async fn check_idle(&mut self, what: &str) -> Result<(), Problem> {
@@ -112,6 +92,44 @@ impl Owner {
             before = if page.is_empty() { 0 } else { before.saturating_sub(page.len() as u64) };
         }
         Ok(None)
+    }
+}
+
+/// Records a command with its effects, in the active run of an agent, or without a run.
+pub(super) async fn record(
+    agent: &Agent,
+    entry: &SessionEntry,
+    accepted: Accepted,
+    effects: Vec<CommandEffect>,
+) -> Result<Receipt, Problem> {
+    match agent.record_command(accepted.record, effects).await {
+        Ok(seq) => Ok(Receipt::new(accepted.id, seq)),
+        // The journal knows whether the command was written.
+        Err(AgentError::TaskLost) => receipt_of(entry, accepted.id).await,
+        Err(error) => Err(problems::from_agent(&error)),
+    }
+}
+
+async fn receipt_of(entry: &SessionEntry, id: CommandId) -> Result<Receipt, Problem> {
+    let recorded = entry.command(id.as_str()).await?;
+    recorded.map(|(seq, _)| Receipt::new(id, seq)).ok_or_else(problems::owner_lost)
+}
+
+/// Says who answered an ask first.
+pub(super) async fn late_answer(entry: &SessionEntry, ask: &AskId) -> Problem {
+    let (by, is_open) = match entry.fold().await {
+        Ok(fold) => {
+            (fold.answered_by(ask).map(str::to_owned), fold.asks().iter().any(|open| open.id == *ask))
+        }
+        Err(problem) => return problem,
+    };
+    match by {
+        Some(by) => Problem::new(ProblemCode::AlreadyAnswered, format!("{by} answered this question before")),
+        None if is_open => Problem::new(
+            ProblemCode::AlreadyAnswered,
+            "another client answered this question, and the permission check judges the answer",
+        ),
+        None => Problem::new(ProblemCode::NotFound, "the session has no such question"),
     }
 }
 

@@ -4,8 +4,9 @@ use lariat_api::{Action, Answer, Ask, AskDigest, AskPolicy, Delivery, ProblemCod
 use lariat_core::event::{AgentEvent, RunOutcome};
 use lariat_core::permission::PermissionDecision;
 use lariat_test::Reply;
+use serde_json::json;
 
-use super::fixture::{Fixture, call};
+use super::fixture::{Fixture, accepted, call};
 
 fn allow(ask: &Ask) -> Action {
     let answer = Answer::Approval { decision: PermissionDecision::Allow };
@@ -34,6 +35,48 @@ async fn first_answer_wins_and_the_second_learns_who_did() {
     let view = fixture.until_idle().await;
     assert_eq!((view.outcome, view.asks.len()), (Some(RunOutcome::Completed), 0));
     assert_eq!(fixture.agents.ledger.len(), 1);
+}
+
+fn allow_changed(ask: &Ask, args: serde_json::Value) -> Action {
+    let answer = Answer::Approval { decision: PermissionDecision::allow_changed(args) };
+    Action::Answer { ask_id: ask.id.clone(), digest: ask.digest.clone(), answer }
+}
+
+#[tokio::test]
+async fn approval_with_other_arguments_is_judged_and_recorded_with_its_command() {
+    for (args, runs) in [(json!({ "path": "b" }), true), (json!({ "path": "b", "deny": 1 }), false)] {
+        let fixture = Fixture::new([call("c1", "write"), Reply::text("done")]).await;
+        let ask = asking(&fixture).await;
+        let receipt = fixture.send("a", allow_changed(&ask, args.clone())).await.unwrap();
+        let journal = fixture.journal().await;
+        let effect = &journal[usize::try_from(receipt.seq).unwrap() + 1].event;
+        let AgentEvent::PermissionDecided { decision, .. } = effect else { panic!("{effect:?}") };
+        assert_eq!(matches!(decision, PermissionDecision::AllowChanged { .. }), runs, "{decision:?}");
+        fixture.until_idle().await;
+        let ran: Vec<_> = fixture.agents.ledger.all().into_iter().map(|execution| execution.args).collect();
+        assert_eq!(ran, if runs { vec![args] } else { Vec::new() });
+        let retried = fixture.send("a", allow_changed(&ask, json!({ "path": "c" }))).await.unwrap_err();
+        assert_eq!(retried.code, ProblemCode::CommandConflict);
+    }
+}
+
+#[tokio::test]
+async fn interrupt_does_not_wait_for_an_answer_that_is_judged() {
+    let fixture = Fixture::new([call("c1", "write"), Reply::text("done")]).await;
+    let ask = asking(&fixture).await;
+    let (changed, later) = (allow_changed(&ask, json!({ "wait": 1 })), allow(&ask));
+    let stop = async {
+        // The first answer wins, although the permission check has not judged it yet.
+        let problem = fixture.send("b", later).await.unwrap_err();
+        assert_eq!(problem.code, ProblemCode::AlreadyAnswered, "{problem}");
+        fixture.send("i", Action::Interrupt).await.unwrap();
+    };
+    let (judged, ()) = tokio::join!(biased; fixture.send("a", changed), stop);
+    assert_eq!(judged.unwrap_err().code, ProblemCode::AlreadyAnswered);
+    let view = fixture.until_idle().await;
+    assert_eq!((view.outcome, view.asks.len()), (Some(RunOutcome::Aborted), 0));
+    assert!(fixture.agents.ledger.is_empty());
+    assert_eq!(accepted(&fixture.journal().await), ["p", "i"], "the judged answer is not recorded");
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use lariat_api::{
 use lariat_core::BoxFuture;
 use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::SessionId;
-use lariat_core::permission::AskBeforeEffects;
+use lariat_core::permission::{AskBeforeEffects, PermissionPolicy, PolicyQuery, Verdict};
 use lariat_core::store::SessionStore;
 use lariat_core::tool::ToolEffects;
 use lariat_runtime::Agent;
@@ -40,11 +40,27 @@ impl AgentFactory for ScriptedAgents {
             .provider(self.model.clone())
             .store(Arc::clone(request.store))
             .session_id(request.session_id.clone())
-            .permission_policy(AskBeforeEffects)
+            .permission_policy(JudgingPolicy)
             .tool(slow)
             .tool(write)
             .build();
         Box::pin(async move { Ok(HostedAgent::new(agent.unwrap())) })
+    }
+}
+
+/// Asks before effects. Denies a tool call with the argument `deny`, and never decides about one with `wait`.
+struct JudgingPolicy;
+
+impl PermissionPolicy for JudgingPolicy {
+    fn check<'a>(&'a self, query: PolicyQuery<'a>) -> BoxFuture<'a, Verdict> {
+        let has = |name: &str| query.call.arguments.get(name).is_some();
+        if has("wait") {
+            return Box::pin(std::future::pending());
+        }
+        if has("deny") {
+            return Box::pin(std::future::ready(Verdict::Deny("a rule denies it".to_owned())));
+        }
+        AskBeforeEffects.check(query)
     }
 }
 

@@ -6,7 +6,7 @@ use lariat_api::{
 };
 use lariat_core::display;
 use lariat_core::permission::PermissionDecision;
-use lariat_runtime::new_session_id;
+use lariat_service::clock::new_session_id;
 use lariat_service::{LoadedProject, SessionSelector};
 use serde_json::json;
 

@@ -1,8 +1,7 @@
 //! `lariat ps`: lists the sessions of the background host.
 
 use lariat_api::{SessionFilter, SessionStatus, SessionSummary, Sessions as _};
-use lariat_core::clock::Clock as _;
-use lariat_runtime::system::SystemClock;
+use lariat_service::clock;
 
 use super::client::{self, Connection};
 use crate::args::background::PsArgs;
@@ -57,7 +56,7 @@ fn row(session: &SessionSummary) -> Vec<String> {
     vec![
         archived.session_id.as_str().chars().take(ID).collect(),
         status(session),
-        print::ago(archived.last_active_at, SystemClock.now()),
+        print::ago(archived.last_active_at, clock::now()),
         print::money(archived.usage.cost),
         archived.cwd.clone().unwrap_or_default(),
         print::abbreviate(archived.name().unwrap_or_default(), NAME),

@@ -8,12 +8,11 @@ use std::time::Duration;
 use lariat_api::{AskPolicy, Principal, Sessions};
 use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
-use lariat_core::clock::Clock as _;
 use lariat_core::time::Timestamp;
-use lariat_runtime::system::SystemClock;
 use lariat_server::Host;
 use lariat_server::routes::router;
 use lariat_server::unix::{self, HostSocket};
+use lariat_service::clock;
 use lariat_service::{HostOptions, LoadOptions, Local, ProjectAgents};
 
 use super::client::{self, Connection};
@@ -84,7 +83,7 @@ struct BackgroundHost {
 
 impl BackgroundHost {
     fn touch(&self) {
-        self.last_used.store(SystemClock.now().as_millis(), Ordering::Relaxed);
+        self.last_used.store(clock::now().as_millis(), Ordering::Relaxed);
     }
 
     /// Ends the host after a time without runs and clients.
@@ -95,7 +94,7 @@ impl BackgroundHost {
                 self.touch();
             }
             let since = Timestamp::from_millis(self.last_used.load(Ordering::Relaxed));
-            if SystemClock.now().since(since) >= idle {
+            if clock::now().since(since) >= idle {
                 self.stop.cancel();
                 return;
             }
@@ -171,7 +170,7 @@ async fn serve(env: &ProcessEnv, idle: Duration) -> CommandResult {
     tokio::spawn(Arc::clone(&host).end_when_idle(idle));
     tokio::spawn(async move {
         let since = Timestamp::from_millis(
-            SystemClock.now().as_millis().saturating_sub(RECOVER_WITHIN.as_millis() as u64),
+            clock::now().as_millis().saturating_sub(RECOVER_WITHIN.as_millis() as u64),
         );
         match local.recover_interrupted(since).await {
             Ok(recovered) => {

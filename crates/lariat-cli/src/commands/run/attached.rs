@@ -11,13 +11,12 @@ use lariat_api::{
     Action, Answer, AskSubject, Delivery, ItemStream, LogItem, LogRequest, PromptContent, SessionStatus,
     SessionView, Sessions as _,
 };
-use lariat_core::clock::Clock as _;
 use lariat_core::content::ToolCall;
 use lariat_core::display;
 use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::RequestId;
 use lariat_core::permission::{PermissionRequest, UserQuestion};
-use lariat_runtime::system::SystemClock;
+use lariat_service::clock;
 use lariat_terminal::approval;
 use lariat_terminal::finished_call::Verbosity;
 use lariat_terminal::theme::{Style, Theme};
@@ -176,7 +175,7 @@ impl Attached {
     }
 
     fn event(&mut self, record: &Event) {
-        let text = self.printer.event(record, SystemClock.now());
+        let text = self.printer.event(record, clock::now());
         self.out.write(&text);
         match &record.event {
             AgentEvent::AgentStart(_) => self.is_running = true,
@@ -252,7 +251,7 @@ impl Attached {
     /// Shows the first question, or returns to the output if there is none.
     fn ask(&mut self) {
         if self.questions.is_empty() {
-            let text = self.printer.resume(SystemClock.now());
+            let text = self.printer.resume(clock::now());
             self.out.write(&text);
             return;
         }
@@ -264,7 +263,7 @@ impl Attached {
     }
 
     fn tick(&mut self) {
-        let text = self.printer.tick(SystemClock.now());
+        let text = self.printer.tick(clock::now());
         self.out.write(&text);
         if let Some(prompt) = self.questions.ready(Instant::now()) {
             write_stderr(&prompt);
@@ -287,14 +286,14 @@ impl Attached {
                 self.answer(request, answer).await;
             }
             Outcome::Typing(shown) => {
-                let text = self.printer.draft(self.questions.draft.text(), SystemClock.now());
+                let text = self.printer.draft(self.questions.draft.text(), clock::now());
                 self.out.write(&text);
                 if !self.printer.is_live() {
                     write_stderr(&shown);
                 }
             }
             Outcome::Message(words) => {
-                let text = self.printer.draft("", SystemClock.now());
+                let text = self.printer.draft("", clock::now());
                 self.out.write(&text);
                 let content = PromptContent::text(words.clone());
                 let action = Action::Prompt { content, delivery: Delivery::Steer };
@@ -317,7 +316,7 @@ impl Attached {
     }
 
     fn note(&mut self, style: Style, words: &str) {
-        let text = self.printer.note(style, &display::block(words), SystemClock.now());
+        let text = self.printer.note(style, &display::block(words), clock::now());
         self.out.write(&text);
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use lariat_core::BoxFuture;
-use lariat_guard::hooks::{Handler, HandlerResult, HookRunner, Invocation};
+use lariat_service::callbacks::{Handler, HandlerResult, HookRunner, Invocation};
 use tokio::sync::{mpsc, oneshot};
 
 /// Maximum number of calls that wait for the loop. More wait in their hooks, up to their timeouts.

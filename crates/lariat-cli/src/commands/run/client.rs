@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use lariat_api::{Action, Answer, Problem, ProblemCode, Receipt, SessionView, Sessions};
+use lariat_api::{Action, Answer, ContextUse, Problem, ProblemCode, Receipt, SessionView, Sessions};
 use lariat_core::id::{RequestId, SessionId};
+use lariat_core::permission::PermissionDecision;
 use tokio::sync::mpsc;
 
 use crate::commands::background::new_command;
@@ -49,6 +50,10 @@ pub(super) enum Outgoing {
     Message(Action, String),
     /// Answers an approval request or a question.
     Answer(RequestId, Answer),
+    /// Changes the permission mode, for a request with this id.
+    SetMode(String, String),
+    /// Asks what fills the context window, for a request with this id.
+    Context(String),
 }
 
 /// What became of a command.
@@ -58,15 +63,24 @@ pub(super) enum Sent {
     Message(String, Result<Receipt, Problem>),
     Interrupt,
     Answer(Result<Receipt, Problem>),
+    /// The id of the request.
+    Mode(String, Result<Receipt, Problem>),
+    /// The id of the request.
+    Context(String, Result<ContextUse, Problem>),
 }
 
-/// Sends commands one after another.
+/// Sends commands one after another. Only an answer that changes arguments does not hold up the commands after it.
 pub(super) struct CommandSender {
     /// Unbounded, because an answer must not be lost: the run would wait for it. Each answer is for an open question.
     outgoing: mpsc::UnboundedSender<Outgoing>,
     results: mpsc::Receiver<Sent>,
     /// Messages of the user that were not acknowledged yet.
     messages: usize,
+}
+
+/// Whether an answer approves other arguments than the model's.
+const fn has_changes(answer: &Answer) -> bool {
+    matches!(answer, Answer::Approval { decision: PermissionDecision::AllowChanged { .. } })
 }
 
 impl CommandSender {
@@ -78,7 +92,21 @@ impl CommandSender {
                 let sent = match command {
                     Outgoing::Run(action) => Sent::Run(client.send(action).await),
                     Outgoing::Message(action, text) => Sent::Message(text, client.send(action).await),
+                    Outgoing::Answer(request, answer) if has_changes(&answer) => {
+                        // The permission check may call hooks first; a command that interrupts the run must not wait for it.
+                        let (client, done) = (client.clone(), done.clone());
+                        tokio::spawn(async move {
+                            let _ = done.send(Sent::Answer(client.answer(request, answer).await)).await;
+                        });
+                        continue;
+                    }
                     Outgoing::Answer(request, answer) => Sent::Answer(client.answer(request, answer).await),
+                    Outgoing::SetMode(id, mode) => {
+                        Sent::Mode(id, client.send(Action::SetMode { mode }).await)
+                    }
+                    Outgoing::Context(id) => {
+                        Sent::Context(id, client.sessions.context(&client.session_id).await)
+                    }
                     Outgoing::Interrupt => {
                         // A run that has just ended needs no stop.
                         let _ = client.send(Action::Interrupt).await;

@@ -2,9 +2,7 @@
 
 use lariat_api::ProblemCode;
 use lariat_core::event::RunOutcome;
-use lariat_core::store::StoreError;
-use lariat_runtime::AgentError;
-use lariat_service::ServiceError;
+use lariat_service::{AnswerAttempts, AnswerCheck, HostedSession};
 use lariat_terminal::theme::Theme;
 
 use super::inputs::Stop;
@@ -38,12 +36,24 @@ pub(super) fn problem(
     Some(failure_context.explain(problem, &ending.outcome, session))
 }
 
-/// The error for a run that could not finish.
-pub(super) fn failed(error: AgentError) -> Problem {
-    match error {
-        AgentError::Store(error @ StoreError::Busy { .. }) => Problem::from(ServiceError::Store(error)),
-        other => Problem::from(ServiceError::Agent(other)),
+/// Checks the answer of a run that completed against the schema of the session. Returns what is wrong with it if the model
+/// may try again.
+pub(super) fn check_answer(
+    session: &HostedSession,
+    ending: &mut Ending,
+    attempts: &mut AnswerAttempts,
+) -> Option<String> {
+    if !ending.outcome.is_completed() {
+        return None;
     }
+    let (check, retry) = match session.check_answer(&ending.text, attempts)? {
+        AnswerCheck::Match(value) => (SchemaCheck::Match(value), None),
+        AnswerCheck::Retry(problem) => (SchemaCheck::Mismatch(problem.clone()), Some(problem)),
+        AnswerCheck::Mismatch(problem) => (SchemaCheck::Mismatch(problem), None),
+        _ => return None,
+    };
+    ending.schema_check = Some(check);
+    retry
 }
 
 /// The error of a host in this process, for the user.

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use lariat_service::Prompt;
+use lariat_service::images;
 use lariat_terminal::human;
-use lariat_tools::image;
 
 use super::output::report;
 use super::terminal;
@@ -126,13 +126,11 @@ pub(super) fn text(path: &Path) -> Result<String, Problem> {
 
 /// An image in base64, and its media type.
 pub(crate) fn image_content(path: &Path) -> Result<(String, String), Problem> {
-    let bytes = file(path)?;
-    let kind = image::kind(&bytes).ok_or_else(|| {
+    images::encode(&file(path)?).ok_or_else(|| {
         Problem::new(Exit::Usage, "unsupported image format")
             .at(path.display().to_string())
             .hint("use PNG, JPEG, GIF or WebP")
-    })?;
-    Ok((image::base64(&bytes), kind.to_owned()))
+    })
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the binary, and the user named these files")]

@@ -1,40 +1,38 @@
 //! Runs a session for a controlling program that sends prompts line by line and may answer approval requests.
 //!
-//! Prompts run one after another, and each ends with a result. Requests to Lariat are answered at once, also during a run.
-//! When the input ends, the queued prompts still run. Only the program approves tool calls: without its answer, a tool call
-//! is denied. Functions that it registered as hooks are called before the run continues; one that fails blocks.
+//! A client of the session's host, like `watch`. Prompts run one after another, and each ends with a result. What the program
+//! changes (model, hooks, system prompt, permission mode) applies before the next prompt; the permission mode also changes
+//! during a run. This loop never waits for the session: a hook may wait for the program's answer meanwhile, which only this
+//! loop reads. When the input ends, the queued prompts still run. Only the program approves tool calls: without its answer, a
+//! tool call is denied. Functions that it registered as hooks are called before the run continues; one that fails blocks.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use lariat_core::event::{AgentEvent, Event, EventRecord};
+use lariat_api::{Action, Answer, LogRequest, ProblemCode, SessionStatus, SessionView};
+use lariat_core::event::{AgentEvent, EventRecord};
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
-use lariat_guard::Mode;
-use lariat_guard::hooks::{HandlerResult, HookRunner};
-use lariat_runtime::{AgentError, RunStream};
+use lariat_service::callbacks::{HandlerResult, HookRunner};
 use lariat_service::models::Models;
-use lariat_service::{
-    AgentFacts, HookCallbacks, LoadedProject, LocalService, Prompt, ServiceError, Session, SessionOptions,
-    SessionSelector,
-};
+use lariat_service::{AnswerAttempts, HookCallbacks, HostedSession, LoadedProject, Prompt, SessionOptions};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use super::callbacks::CallbackCall;
+use super::client::{CommandSender, Outgoing, Sent, SessionClient};
+use super::feed::{Feed, FeedItem};
+use super::followed_run::{FollowedRun, RunTracker};
 use super::inputs::{InputEvent, Inputs, OptionalInputs, StdinLine, Stop};
 use super::output::{Stdout, facts, mcp_servers, report};
-use super::{CommandResult, ending, load_options};
+use super::{CommandResult, ending, load_options, message};
 use crate::args::task::Task;
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::process_env::ProcessEnv;
-use crate::wire::json::{Ending, SchemaCheck};
 use crate::wire::sdk::{self, ControlLine, Request};
 use crate::wire::stream_json::{StreamJson, mode_name};
-
-/// How often the model may retry an answer that does not match the schema.
-const RETRIES: u32 = 2;
 
 /// Maximum number of queued prompts.
 const MAX_QUEUED: usize = 64;
@@ -43,20 +41,51 @@ const MAX_QUEUED: usize = 64;
 const NOT_APPROVED: &str = "This tool call requires approval, and the program that controls the session does \
                             not answer approval requests.";
 
-/// What a session is built from, to rebuild it with another model.
+/// What the agent of the session is built from.
 pub(super) struct SessionSource<'a> {
     pub(super) env: &'a ProcessEnv,
-    pub(super) service: &'a LocalService,
     pub(super) task: Task,
     pub(super) driving: SessionOptions,
     /// Calls functions of the program for hooks.
     pub(super) callbacks: Arc<dyn HookRunner>,
 }
 
-/// A queued unit of work.
+/// What the program changed since the last prompt.
+#[derive(Default)]
+struct Changes {
+    /// Hooks, the system prompt or the model: the session needs another agent.
+    needs_agent: bool,
+    has_model: bool,
+    mode: Option<&'static str>,
+}
+
+/// A unit of work.
 enum QueuedTask {
+    /// Continues the run that a crash interrupted.
     Recover,
     Prompt(Prompt),
+}
+
+/// What the host does at the moment.
+enum Work {
+    Nothing,
+    /// The session takes over what the program changed, before this task.
+    Preparing(JoinHandle<Result<(), lariat_api::Problem>>, QueuedTask),
+    Running(ActiveRun),
+}
+
+/// The current run.
+struct ActiveRun {
+    run: FollowedRun,
+    attempts: AnswerAttempts,
+    is_recovery: bool,
+}
+
+/// Something that the session did.
+enum Happened {
+    Prepared(Result<(), lariat_api::Problem>),
+    Sent(Sent),
+    Feed(Result<FeedItem, lariat_api::Problem>),
 }
 
 /// An approval request that the program has not answered.
@@ -65,86 +94,70 @@ struct Question {
     input: Value,
 }
 
-/// The current run.
-struct ActiveRun {
-    run: RunStream,
-    earlier: Option<Ending>,
-    tries_left: u32,
-    is_recovery: bool,
-}
-
 struct Host<'a> {
     source: SessionSource<'a>,
     place: LoadedProject,
-    session: Session,
+    session: HostedSession,
+    client: SessionClient,
+    sender: CommandSender,
+    feed: Feed,
+    tracker: RunTracker,
     lines: StreamJson,
     out: Stdout,
-    active: Option<ActiveRun>,
+    work: Work,
     queue: VecDeque<QueuedTask>,
+    changes: Changes,
+    /// Requests of the program that wait for the session.
+    open_replies: usize,
     questions: HashMap<String, Question>,
     /// Calls of the program's functions that it has not answered.
     callbacks: HashMap<String, oneshot::Sender<HandlerResult>>,
+    /// Whether the program can still write.
+    is_open: bool,
     /// A registration of hooks cannot be used: nothing runs without them.
     is_refused: bool,
     /// An interrupted run waits for the program's first line, which may register hooks.
     is_waiting: bool,
+    /// The program closed our output, so the run was interrupted.
+    has_hung_up: bool,
     stop: Option<Stop>,
-    /// The model changed: rebuild the session before the next prompt.
-    is_stale: bool,
     last: Exit,
 }
 
-/// Serves the program until its input ends.
+/// Serves the program until its input ends. `view` is the state of the session, if it has any.
 pub(super) async fn serve(
     source: SessionSource<'_>,
     place: LoadedProject,
-    session: Session,
-    recovers: bool,
+    session: HostedSession,
+    view: Option<&SessionView>,
     mut inputs: Inputs,
 ) -> CommandResult {
-    let lines = StreamJson::new(session.id().to_string(), source.task.stream_options);
-    let mut host = Host {
-        source,
-        place,
-        session,
-        lines,
-        out: Stdout::default(),
-        active: None,
-        queue: recovers.then_some(QueuedTask::Recover).into_iter().collect(),
-        questions: HashMap::new(),
-        callbacks: HashMap::new(),
-        is_refused: false,
-        is_waiting: recovers,
-        stop: None,
-        is_stale: false,
-        last: Exit::Done,
-    };
-    let mut is_open = true;
+    let mut host = Host::new(source, place, session, view).await?;
     loop {
-        if host.active.is_none() && !host.begin(is_open).await? {
+        host.finish_run().await?;
+        if matches!(host.work, Work::Nothing) && !host.begin()? {
             break;
         }
-        let event = next_event(host.active.as_mut().map(|active| &mut active.run));
-        let optional = OptionalInputs { lines: is_open && host.queue.len() < MAX_QUEUED, ticks: false };
-        match inputs.next(event, optional).await {
-            InputEvent::Session(Some(event)) => host.event(&event),
-            InputEvent::Session(None) => host.finish_run().await?,
+        let optional = OptionalInputs { lines: host.is_open && host.queue.len() < MAX_QUEUED, ticks: false };
+        let happened = next_event(&mut host.work, &mut host.sender, &mut host.feed);
+        match inputs.next(happened, optional).await {
+            InputEvent::Session(happened) => host.happened(happened)?,
             InputEvent::Stop(stop) if host.stop.is_some() => return Ok(stop.exit()),
             InputEvent::Stop(stop) => {
                 host.stop = Some(stop);
                 host.queue.clear();
-                host.session.interrupt();
+                host.interrupt();
             }
             InputEvent::Line(StdinLine::Text(line)) => {
                 host.is_waiting = false;
-                host.line(&line).await;
+                host.line(&line);
             }
             InputEvent::Line(ended) => {
                 if let StdinLine::Broken(reason) = ended {
                     report("error", &reason);
                     host.last = Exit::Usage;
                 }
-                (is_open, host.is_waiting) = (false, false);
+                (host.is_open, host.is_waiting) = (false, false);
                 inputs.close_callbacks();
                 host.deny_open_requests();
             }
@@ -158,72 +171,211 @@ pub(super) async fn serve(
     Ok(host.stop.map_or(host.last, Stop::exit))
 }
 
-/// The next event of the run; `None` at its end.
-async fn next_event(run: Option<&mut RunStream>) -> Option<Event> {
-    match run {
-        Some(run) => run.next().await,
-        None => std::future::pending().await,
+/// Waits for the session. Can be dropped and called again.
+async fn next_event(work: &mut Work, sender: &mut CommandSender, feed: &mut Feed) -> Happened {
+    if let Work::Preparing(changes, _) = work {
+        let lost = |error: tokio::task::JoinError| {
+            Err(lariat_api::Problem::new(ProblemCode::Unavailable, error.to_string()))
+        };
+        return Happened::Prepared(changes.await.unwrap_or_else(lost));
+    }
+    tokio::select! {
+        biased;
+        sent = sender.result() => Happened::Sent(sent),
+        item = feed.next() => Happened::Feed(item),
     }
 }
 
-impl Host<'_> {
+impl<'a> Host<'a> {
+    async fn new(
+        source: SessionSource<'a>,
+        place: LoadedProject,
+        session: HostedSession,
+        view: Option<&SessionView>,
+    ) -> Result<Self, Problem> {
+        let client = SessionClient { sessions: session.sessions(), session_id: session.id().clone() };
+        let interrupted = view.filter(|view| view.status == SessionStatus::Interrupted);
+        let mut request = LogRequest::default();
+        request.follow = true;
+        // The end of an interrupted run is recognised by its beginning.
+        request.after = view.filter(|_| interrupted.is_none()).map(|view| view.cursor.clone());
+        let feed = Feed::open(&client.sessions, &client.session_id, request).await;
+        Ok(Self {
+            lines: StreamJson::new(session.id().to_string(), source.task.stream_options),
+            source,
+            place,
+            session,
+            sender: CommandSender::new(client.clone()),
+            client,
+            feed: feed.map_err(ending::host_problem)?,
+            tracker: RunTracker::new(view),
+            out: Stdout::default(),
+            work: Work::Nothing,
+            queue: interrupted.map(|_| QueuedTask::Recover).into_iter().collect(),
+            changes: Changes::default(),
+            open_replies: 0,
+            questions: HashMap::new(),
+            callbacks: HashMap::new(),
+            is_open: true,
+            is_refused: false,
+            is_waiting: interrupted.is_some(),
+            has_hung_up: false,
+            stop: None,
+            last: Exit::Done,
+        })
+    }
+
     /// Starts the next queued task. Returns false if there is none and none will come.
-    async fn begin(&mut self, is_open: bool) -> Result<bool, Problem> {
+    fn begin(&mut self) -> Result<bool, Problem> {
         if self.stop.is_some() || self.out.is_broken() || self.is_refused {
             return Ok(false);
         }
-        if self.is_waiting {
+        if self.is_waiting || self.open_replies > 0 {
             return Ok(true);
         }
-        let Some(queued) = self.queue.pop_front() else { return Ok(is_open) };
-        if self.is_stale {
-            self.rebuild().await?;
+        let Some(queued) = self.queue.pop_front() else { return Ok(self.is_open) };
+        match self.prepare(matches!(queued, QueuedTask::Recover))? {
+            Some(preparing) => self.work = Work::Preparing(preparing, queued),
+            None => self.start(queued),
         }
-        let is_recovery = matches!(queued, QueuedTask::Recover);
-        let run = match queued {
-            QueuedTask::Recover => self.session.recover()?,
-            QueuedTask::Prompt(prompt) => {
-                let init = self
-                    .lines
-                    .init(&facts(&AgentFacts::from(&self.session), self.place.path()), Uuid::new_v4());
-                self.out.line(&init);
-                self.session.prompt(prompt)?
-            }
-        };
-        self.active = Some(ActiveRun { run, earlier: None, tries_left: RETRIES, is_recovery });
         Ok(true)
     }
 
-    /// Rebuilds the session with another model or with hooks of the program.
-    async fn rebuild(&mut self) -> Result<(), Problem> {
-        let SessionSource { env, service, task, driving, .. } = &self.source;
-        self.place = env.load_project(&load_options(env, task)?)?;
-        let (id, mut driving) = (self.session.id(), driving.clone());
-        // A session without a prompt is not stored yet.
-        let is_stored = service.archive().head(&id).await.map_err(ServiceError::from)? > 0;
-        let which = match is_stored {
-            true => SessionSelector::Resume(id.to_string()),
-            false => SessionSelector::New,
+    /// Lets the session take over what the program changed. `None` if it changed nothing.
+    fn prepare(
+        &mut self,
+        is_recovery: bool,
+    ) -> Result<Option<JoinHandle<Result<(), lariat_api::Problem>>>, Problem> {
+        let mut changes = std::mem::take(&mut self.changes);
+        if changes.needs_agent {
+            let SessionSource { env, task, driving, .. } = &self.source;
+            self.place = env.load_project(&load_options(env, task)?)?;
+            self.session.configure(self.place.clone(), driving.clone());
+        }
+        if is_recovery {
+            // An interrupted run accepts no other model, and the mode is set with the command that continues the run.
+            self.changes.mode = changes.mode.take();
+            self.changes.has_model = std::mem::take(&mut changes.has_model);
+        }
+        let model = self.place.settings.model.clone().filter(|_| changes.has_model);
+        if !changes.needs_agent && model.is_none() && changes.mode.is_none() {
+            return Ok(None);
+        }
+        let (session, client) = (self.session.clone(), self.client.clone());
+        Ok(Some(tokio::spawn(async move {
+            match model {
+                Some(model) => drop(client.send(Action::SetModel { model, effort: None }).await?),
+                None if changes.needs_agent => session.rebuild().await?,
+                None => {}
+            }
+            if let Some(mode) = changes.mode {
+                client.send(Action::SetMode { mode: mode.to_owned() }).await?;
+            }
+            Ok(())
+        })))
+    }
+
+    fn start(&mut self, queued: QueuedTask) {
+        let is_recovery = matches!(queued, QueuedTask::Recover);
+        let action = match queued {
+            // Every command continues an interrupted run; this one sets the mode first.
+            QueuedTask::Recover => match self.changes.mode.take() {
+                Some(mode) => Action::SetMode { mode: mode.to_owned() },
+                None => Action::Continue,
+            },
+            QueuedTask::Prompt(prompt) => {
+                let facts = facts(&self.session.facts(), self.place.path());
+                let init = self.lines.init(&facts, Uuid::new_v4());
+                self.out.line(&init);
+                message(prompt)
+            }
         };
-        driving.new_id = Some(id);
-        let mode = self.session.mode();
-        self.session = service.open_session(&self.place, &which, driving).await?;
-        self.session.set_mode(mode);
-        self.is_stale = false;
+        self.follow(action, FollowedRun::after(None), AnswerAttempts::default(), is_recovery);
+    }
+
+    fn follow(&mut self, action: Action, run: FollowedRun, attempts: AnswerAttempts, is_recovery: bool) {
+        self.sender.send(Outgoing::Run(action));
+        self.work = Work::Running(ActiveRun { run, attempts, is_recovery });
+    }
+
+    fn happened(&mut self, happened: Happened) -> Result<(), Problem> {
+        match happened {
+            Happened::Prepared(prepared) => {
+                let work = std::mem::replace(&mut self.work, Work::Nothing);
+                prepared.map_err(ending::host_problem)?;
+                if let Work::Preparing(_, queued) = work
+                    && self.stop.is_none()
+                    && !self.is_refused
+                {
+                    self.start(queued);
+                }
+            }
+            Happened::Sent(sent) => self.sent(sent)?,
+            Happened::Feed(item) => match item.map_err(ending::host_problem)? {
+                FeedItem::Event(event) => self.event(&event),
+                FeedItem::Synced => self.tracker.is_synced = true,
+                FeedItem::Lost(problem) => return Err(ending::host_problem(problem)),
+                FeedItem::Ended => {
+                    return Err(Problem::new(Exit::Failed, "the log of the session ended early"));
+                }
+            },
+        }
         Ok(())
     }
 
+    /// Handles what became of a command.
+    fn sent(&mut self, sent: Sent) -> Result<(), Problem> {
+        match sent {
+            Sent::Run(sent) => {
+                let Work::Running(active) = &mut self.work else { return Ok(()) };
+                match sent {
+                    Ok(_) => {
+                        active.run.is_accepted = true;
+                        let asked = self.tracker.take_earlier_questions();
+                        asked.iter().for_each(|request| self.on_question(request));
+                    }
+                    Err(problem) if active.is_recovery && problem.code == ProblemCode::WrongStatus => {
+                        self.work = Work::Nothing;
+                    }
+                    Err(problem) => return Err(ending::host_problem(problem)),
+                }
+            }
+            Sent::Answer(Err(problem)) if problem.code != ProblemCode::AlreadyAnswered => {
+                report("warning", &format!("could not send the program's answer: {}", problem.message));
+            }
+            Sent::Mode(id, changed) => {
+                let mode = self.session.facts().mode;
+                self.reply(&id, changed.map(|_| json!({ "mode": mode_name(mode) })));
+            }
+            Sent::Context(id, context) => {
+                let model = self.session.facts().model;
+                let usage = |context| sdk::context_usage(&context, &model.id, model.context_window);
+                self.reply(&id, context.map(usage));
+            }
+            Sent::Answer(_) | Sent::Interrupt | Sent::Message(..) => {}
+        }
+        Ok(())
+    }
+
+    /// Answers a request of the program that waited for the session.
+    fn reply(&mut self, id: &str, answer: Result<Value, lariat_api::Problem>) {
+        self.open_replies = self.open_replies.saturating_sub(1);
+        self.out.line(&match answer {
+            Ok(answer) => sdk::success(id, answer),
+            Err(problem) => sdk::failure(id, &problem.message),
+        });
+    }
+
     fn event(&mut self, record: &EventRecord) {
+        let figures = self.tracker.event(record);
+        if !self.tracker.is_synced {
+            return self.lines.earlier_event(record);
+        }
         for line in self.lines.event(record) {
             self.out.line(&line);
         }
         match &record.event {
-            AgentEvent::PermissionRequired { request } if self.source.task.answers_approvals => {
-                self.ask(request)
-            }
-            AgentEvent::PermissionRequired { request } => {
-                self.session.respond(request.id, PermissionDecision::deny(NOT_APPROVED));
-            }
+            AgentEvent::PermissionRequired { request } => self.on_question(request),
             AgentEvent::PermissionDecided { request_id, decision: PermissionDecision::Withdrawn, .. } => {
                 let id = request_id.to_string();
                 if self.questions.remove(&id).is_some() {
@@ -232,12 +384,22 @@ impl Host<'_> {
             }
             _ => {}
         }
-        if self.out.is_broken() {
-            self.session.interrupt();
+        if let (Work::Running(active), Some(figures)) = (&mut self.work, figures) {
+            active.run.ended = Some(figures);
+        }
+        if self.out.is_broken() && !self.has_hung_up {
+            self.has_hung_up = true;
+            self.interrupt();
         }
     }
 
-    fn ask(&mut self, request: &Arc<PermissionRequest>) {
+    /// Asks the program about a tool call, or denies it if the program does not answer.
+    fn on_question(&mut self, request: &Arc<PermissionRequest>) {
+        if !self.source.task.answers_approvals || !self.is_open {
+            let answer = Answer::Approval { decision: PermissionDecision::deny(NOT_APPROVED) };
+            self.sender.send(Outgoing::Answer(request.id, answer));
+            return;
+        }
         let id = request.id.to_string();
         let rewritten = request.args.as_deref().cloned();
         let input = rewritten.unwrap_or_else(|| self.lines.tally().input(&request.tool_call_id));
@@ -245,45 +407,31 @@ impl Host<'_> {
         self.questions.insert(id, Question { request: Arc::clone(request), input });
     }
 
-    /// Finishes a run: checks its answer against the schema and writes its result.
+    /// Finishes a run that ended: checks its answer against the schema and writes its result.
     async fn finish_run(&mut self) -> Result<(), Problem> {
-        let Some(ActiveRun { run, earlier, tries_left, is_recovery }) = self.active.take() else {
-            return Ok(());
-        };
-        let output = match run.finish().await.or_else(AgentError::into_output) {
-            Ok(output) => output,
-            Err(error) if error.is_nothing_to_recover() => return Ok(()),
-            Err(error) => return Err(ending::failed(error)),
-        };
-        let mut ending = Ending::of(&output).after(earlier.as_ref());
+        let Work::Running(active) = &mut self.work else { return Ok(()) };
+        let Some(mut ending) = active.run.ending(&self.tracker, &self.client).await? else { return Ok(()) };
+        let (is_recovery, mut attempts) = (active.is_recovery, active.attempts);
+        self.work = Work::Nothing;
         if is_recovery {
-            // There may be another interrupted run.
-            if output.outcome.is_completed() {
-                self.queue.push_front(QueuedTask::Recover);
-            }
             return Ok(());
         }
-        if output.outcome.is_completed() {
-            match self.session.answer(&output) {
-                None => {}
-                Some(Ok(value)) => ending.schema_check = Some(SchemaCheck::Match(value)),
-                Some(Err(problem)) => {
-                    ending.schema_check = Some(SchemaCheck::Mismatch(problem.clone()));
-                    if tries_left > 0
-                        && let Some(run) = self.session.retry_answer(&problem)?
-                    {
-                        let earlier = Some(ending);
-                        self.active =
-                            Some(ActiveRun { run, earlier, tries_left: tries_left - 1, is_recovery });
-                        return Ok(());
-                    }
-                }
-            }
+        let problem = ending::check_answer(&self.session, &mut ending, &mut attempts);
+        if let Some(problem) = problem.filter(|_| self.stop.is_none()) {
+            let run = FollowedRun::after(Some(ending));
+            self.follow(Action::RetryAnswer { problem }, run, attempts, false);
+            return Ok(());
         }
         let result = self.lines.result(&ending, Uuid::new_v4());
         self.out.line(&result);
         self.last = ending::exit(&ending, self.stop);
         Ok(())
+    }
+
+    fn interrupt(&mut self) {
+        if matches!(self.work, Work::Running(_)) {
+            self.sender.send(Outgoing::Interrupt);
+        }
     }
 
     /// Calls a function of the program, and withdraws the calls that timed out.
@@ -305,7 +453,7 @@ impl Host<'_> {
 
     /// Registers functions of the program as hooks, from the next prompt on.
     fn register(&mut self, hooks: &Value) -> Result<(), String> {
-        if self.active.is_some() {
+        if !matches!(self.work, Work::Nothing) {
             return Err("hooks must be registered before the first prompt".to_owned());
         }
         let (callbacks, unsupported) = HookCallbacks::read(hooks, Arc::clone(&self.source.callbacks))?;
@@ -313,27 +461,30 @@ impl Host<'_> {
             report("warning", &format!("Lariat does not have the event `{event}`, so its hooks do not run"));
         }
         self.source.driving.callbacks = Some(callbacks);
-        self.is_stale = true;
+        self.changes.needs_agent = true;
         Ok(())
     }
 
     /// Denies all open approval requests and fails all open hooks, because the input ended.
     fn deny_open_requests(&mut self) {
         self.callbacks.clear();
-        for (_, question) in self.questions.drain() {
-            self.session.respond(question.request.id, PermissionDecision::deny(NOT_APPROVED));
-        }
+        let questions = std::mem::take(&mut self.questions);
+        questions.values().for_each(|question| self.on_question(&question.request));
     }
 
-    async fn line(&mut self, line: &str) {
+    fn line(&mut self, line: &str) {
         if line.trim().is_empty() {
             return;
         }
         match sdk::read(line) {
             ControlLine::Prompt(prompt) => self.queue.push_back(QueuedTask::Prompt(prompt)),
             ControlLine::Request { id, request } => {
-                let answer = match self.answer(request).await {
-                    Ok(answer) => sdk::success(&id, answer),
+                let answer = match self.answer(&id, request) {
+                    Ok(Some(answer)) => sdk::success(&id, answer),
+                    Ok(None) => {
+                        self.open_replies += 1;
+                        return;
+                    }
                     Err(error) => sdk::failure(&id, &error),
                 };
                 self.out.line(&answer);
@@ -345,12 +496,12 @@ impl Host<'_> {
                 }
                 let Some(Question { request, input }) = self.questions.remove(&id) else { return };
                 let (decision, interrupts) = sdk::decision(&answer, &request, &input);
-                self.session.respond(request.id, decision);
+                self.sender.send(Outgoing::Answer(request.id, Answer::Approval { decision }));
                 if interrupts {
-                    self.session.interrupt();
+                    self.interrupt();
                 }
             }
-            // Requests are answered at once, so there is nothing to cancel.
+            // Requests need no decision of the program, so there is nothing to cancel.
             ControlLine::Cancel | ControlLine::Other => {}
             ControlLine::Broken(reason) => {
                 report("warning", &format!("ignoring an invalid line of input: {reason}"))
@@ -358,8 +509,9 @@ impl Host<'_> {
         }
     }
 
-    async fn answer(&mut self, request: Request) -> Result<Value, String> {
-        match request {
+    /// Carries out a request of the program. Returns the answer, or `None` if it follows from the session.
+    fn answer(&mut self, id: &str, request: Request) -> Result<Option<Value>, String> {
+        Ok(Some(match request {
             Request::Initialize { hooks, system_prompt, unsupported } => {
                 for name in &unsupported {
                     report("warning", &format!("{name} are not supported"));
@@ -370,36 +522,39 @@ impl Host<'_> {
                     report("error", &format!("cannot use the program's hooks: {why}"));
                     (self.is_refused, self.last) = (true, Exit::Setup);
                     self.queue.clear();
-                    self.session.interrupt();
+                    self.interrupt();
                     return Err(why);
                 }
                 if !system_prompt.is_empty() {
                     let before = self.source.driving.system_prompt.take();
                     let all = before.map(|before| format!("{before}\n\n{system_prompt}"));
                     self.source.driving.system_prompt = Some(all.unwrap_or(system_prompt));
-                    self.is_stale = true;
+                    self.changes.needs_agent = true;
                 }
-                Ok(sdk::welcome(&self.session.model().id))
+                sdk::welcome(&self.session.facts().model.id)
             }
             Request::Interrupt => {
-                if self.active.is_some() {
-                    self.session.interrupt();
-                }
-                Ok(json!({}))
+                self.interrupt();
+                json!({})
             }
             Request::SetMode(name) => {
-                let mode = Mode::parse(&name).ok_or_else(|| format!("unknown permission mode `{name}`"))?;
-                Ok(json!({ "mode": mode_name(self.session.set_mode(mode)) }))
+                let mode = self.session.permitted_mode(&name);
+                let mode = mode.ok_or_else(|| format!("unknown permission mode `{name}`"))?;
+                if !matches!(self.work, Work::Nothing) {
+                    self.sender.send(Outgoing::SetMode(id.to_owned(), mode.name().to_owned()));
+                    return Ok(None);
+                }
+                self.changes.mode = Some(mode.name());
+                json!({ "mode": mode_name(mode) })
             }
-            Request::SetModel(model) => self.set_model(model),
+            Request::SetModel(model) => self.set_model(model)?,
             Request::ContextUsage => {
-                let report = self.session.context().await.map_err(|error| error.to_string())?;
-                let model = self.session.model();
-                Ok(sdk::context_usage(&report, &model.id, model.context_window))
+                self.sender.send(Outgoing::Context(id.to_owned()));
+                return Ok(None);
             }
-            Request::McpStatus => Ok(json!({ "mcpServers": mcp_servers(&self.session.mcp_servers()) })),
-            Request::Unknown(name) => Err(format!("`{name}` is not supported")),
-        }
+            Request::McpStatus => json!({ "mcpServers": mcp_servers(&self.session.facts().mcp_servers) }),
+            Request::Unknown(name) => return Err(format!("`{name}` is not supported")),
+        }))
     }
 
     /// Switches the model from the next prompt on.
@@ -415,7 +570,7 @@ impl Host<'_> {
             }
             None => drop(self.source.task.settings.remove("model")),
         }
-        self.is_stale = true;
+        (self.changes.needs_agent, self.changes.has_model) = (true, true);
         Ok(json!({}))
     }
 }

@@ -6,6 +6,7 @@
 //! - `terminal`, `keys`, `draft`: what the user types. `inputs`: waits for all inputs.
 //! - `questions`: which key answers which question. `watch`: follows a run for a user or a script. `plan`: reviews a plan.
 //! - `feed`: the events of a session in one order. `client`: sends commands to its host. `figures`: what a run did, from its events.
+//!   `followed_run`: follows a run to its end.
 //! - `attached`: follows a session of the background host. `host`: serves a controlling program. `callbacks`: calls its functions for hooks. `output`: writes the output. `background`, `ending`: the closing messages.
 //!   `files`: reads the prompt and other inputs.
 
@@ -18,6 +19,7 @@ mod ending;
 mod feed;
 mod figures;
 mod files;
+mod followed_run;
 mod host;
 mod inputs;
 mod keys;
@@ -32,16 +34,15 @@ use std::path::{Path, PathBuf};
 
 use lariat_api::{Action, Delivery, PromptContent, SessionStatus, SessionView};
 use lariat_core::archive::SessionSummary;
-use lariat_core::clock::Clock as _;
 use lariat_core::content::Content;
 use lariat_core::display;
 use lariat_core::id::SessionId;
-use lariat_guard::Mode;
-use lariat_runtime::system::SystemClock;
 use lariat_server::unix;
+use lariat_service::clock;
+use lariat_service::permissions::Mode;
 use lariat_service::{
-    AnswerAttempts, AnswerCheck, HostedSession, LoadOptions, LoadedProject, LocalService, Prompt,
-    ServiceError, SessionOptions, SessionSelector,
+    AgentFacts, AnswerAttempts, LoadOptions, LoadedProject, LocalService, Prompt, ServiceError,
+    SessionOptions, SessionSelector,
 };
 use lariat_terminal::theme::{Style, Theme};
 use lariat_terminal::{human, text};
@@ -53,7 +54,7 @@ use crate::exit::Exit;
 use crate::failure::FailureContext;
 use crate::problem::Problem;
 use crate::process_env::{ProcessEnv, Stream};
-use crate::wire::json::{Ending, SchemaCheck};
+use crate::wire::json::Ending;
 pub(crate) use attached::attach;
 pub(crate) use files::{LIMIT as MAX_IMAGE_BYTES, image_content};
 use inputs::Inputs;
@@ -105,32 +106,31 @@ pub(crate) async fn perform(env: &ProcessEnv, task: Task) -> CommandResult {
     driving.new_id = new_id(&task, &which)?;
     let claude = env.variable("CLAUDE_CONFIG_DIR").map(PathBuf::from);
     driving.claude_directory = claude.filter(|directory| directory.is_absolute());
-    if task.controlled {
-        let session = service.open_session(&place, &which, driving.clone()).await?;
-        session.notices.iter().for_each(|notice| report("note", notice));
-        let (callbacks, calls) = callbacks::channel();
-        inputs.take_callbacks(calls);
-        let source = host::SessionSource { env, service: &service, task, driving, callbacks };
-        return host::serve(source, place, session, which != SessionSelector::New, inputs).await;
-    }
     let principal = unix::principal(env.variable("USER"));
-    let session = service.host_session(&place, &which, driving, principal).await?;
-    session.facts.notices.iter().for_each(|notice| report("note", notice));
+    let session = service.host_session(&place, &which, driving.clone(), principal).await?;
+    let agent = session.facts();
+    agent.notices.iter().for_each(|notice| report("note", notice));
     let view = match &which {
         SessionSelector::New => None,
         _ => Some(session.sessions().view(session.id()).await.map_err(ending::host_problem)?),
     };
+    if task.controlled {
+        let (callbacks, calls) = callbacks::channel();
+        inputs.take_callbacks(calls);
+        let source = host::SessionSource { env, task, driving, callbacks };
+        return host::serve(source, place, session, view.as_ref(), inputs).await;
+    }
     if let Some(moved) = earlier.as_ref().and_then(|earlier| moved_note(earlier, &place)) {
         write_stderr(&moved);
     }
-    let facts = output::facts(&session.facts, place.path());
+    let facts = output::facts(&agent, place.path());
     let screen = env.terminal(&place.settings, Stream::Output);
     let run_output = RunOutput::new(&task, session.id(), &facts, screen);
     if run_output.is_screen() && theme.is_terminal {
-        write_stderr(&opening_line(&session, earlier.as_ref(), interactive, &theme));
+        write_stderr(&opening_line(session.id(), &agent, earlier.as_ref(), interactive, &theme));
     }
     let kept = (!task.ephemeral).then(|| session.id().to_string());
-    let failure_context = FailureContext::of(env, &place, &session.facts.model);
+    let failure_context = FailureContext::of(env, &place, &agent.model);
     let mut watch = RunWatcher::new(session, view.as_ref(), run_output, inputs, interactive, theme).await?;
     let ended = run_task(&mut watch, &task, view.as_ref(), prompt).await;
     if let Some(exit) = watch.quit() {
@@ -167,24 +167,25 @@ fn moved_note(earlier: &SessionSummary, place: &LoadedProject) -> Option<String>
 
 /// The first line of a run: model, permission mode and session.
 fn opening_line(
-    session: &HostedSession,
+    session_id: &SessionId,
+    agent: &AgentFacts,
     earlier: Option<&SessionSummary>,
     interactive: bool,
     theme: &Theme,
 ) -> String {
     let dot = theme.mark(" · ", " - ");
-    let model = &session.facts.model;
-    let id: String = session.id().to_string().chars().take(8).collect();
+    let model = &agent.model;
+    let id: String = session_id.to_string().chars().take(8).collect();
     let which = match earlier {
         None => format!("new session {id}"),
         Some(earlier) => {
-            let ago = human::ago(earlier.last_active_at, SystemClock.now());
+            let ago = human::ago(earlier.last_active_at, clock::now());
             let name = earlier.title.as_deref().or(earlier.first_prompt.as_deref()).map(text::first_line);
             let name = name.map(|name| format!(": {}", text::cut(&name, 30, theme))).unwrap_or_default();
             format!("continues session {id} from {ago}{name}")
         }
     };
-    let mut line = format!("{}/{}{dot}{} mode{dot}{which}", model.provider, model.id, session.facts.mode);
+    let mut line = format!("{}/{}{dot}{} mode{dot}{which}", model.provider, model.id, agent.mode);
     if interactive {
         line.push_str(&format!("{dot}Enter steers, Tab queues"));
         let stop = ", Ctrl-C stops";
@@ -297,7 +298,7 @@ async fn run_task(
         ending = Some(now.after(ending.as_ref()));
     }
     let has_run = ending.is_some();
-    if has_plan || watch.session.facts.mode == Mode::Plan || decides_plan {
+    if has_plan || watch.session.facts().mode == Mode::Plan || decides_plan {
         ending = match plan::review(watch, task.plan.clone(), ending).await? {
             ReviewResult::Quit => return Ok(None),
             ReviewResult::Done(ending) | ReviewResult::Queued(ending) => ending,
@@ -313,20 +314,9 @@ async fn run_task(
 /// Checks the answer against the schema, and lets the model try again. `None` if the user quit.
 async fn check_answer(watch: &mut RunWatcher, mut ending: Ending) -> Result<Option<Ending>, Problem> {
     let mut attempts = AnswerAttempts::default();
-    while ending.outcome.is_completed() && !watch.is_stopped() {
-        let problem = match watch.session.check_answer(&ending.text, &mut attempts) {
-            Some(AnswerCheck::Retry(problem)) => problem,
-            Some(AnswerCheck::Match(value)) => {
-                ending.schema_check = Some(SchemaCheck::Match(value));
-                break;
-            }
-            Some(AnswerCheck::Mismatch(problem)) => {
-                ending.schema_check = Some(SchemaCheck::Mismatch(problem));
-                break;
-            }
-            _ => break,
-        };
-        ending.schema_check = Some(SchemaCheck::Mismatch(problem.clone()));
+    while !watch.is_stopped()
+        && let Some(problem) = ending::check_answer(&watch.session, &mut ending, &mut attempts)
+    {
         match watch.follow(Action::RetryAnswer { problem }).await? {
             FollowResult::Finished(again) => ending = again.after(Some(&ending)),
             _ => return Ok(None),

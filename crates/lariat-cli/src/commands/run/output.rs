@@ -5,13 +5,12 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use lariat_core::clock::Clock as _;
 use lariat_core::display;
 use lariat_core::event::EventRecord;
 use lariat_core::id::SessionId;
 use lariat_core::time::Timestamp;
-use lariat_runtime::system::SystemClock;
 use lariat_service::AgentFacts;
+use lariat_service::clock;
 use lariat_service::mcp::McpServerReport;
 use lariat_terminal::finished_call::Verbosity;
 use lariat_terminal::theme::{Style, Theme};
@@ -179,7 +178,7 @@ fn is_file() -> bool {
 }
 
 fn now() -> Timestamp {
-    SystemClock.now()
+    clock::now()
 }
 
 /// The MCP servers of a session, as programs that control Claude Code read them.

@@ -4,7 +4,7 @@
 
 use lariat_api::{Action, Answer, AskDigest, AskId};
 use lariat_core::id::ToolCallId;
-use lariat_runtime::Plan;
+use lariat_service::plan::Plan;
 use lariat_terminal::human::counted;
 
 use super::super::plan::describe_change;

@@ -4,19 +4,15 @@
 //! questions in order. Without a user, every approval request is denied at once, and the end of the run lists the denied
 //! tool calls. Only the user approves tool calls.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use lariat_api::{
     Action, Answer, Delivery, LogRequest, ProblemCode, PromptContent, SessionStatus, SessionView,
 };
-use lariat_core::clock::Clock as _;
 use lariat_core::content::ToolCall;
 use lariat_core::display;
 use lariat_core::event::{AgentEvent, EventRecord, RunOutcome};
-use lariat_core::id::MessageId;
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
-use lariat_runtime::system::SystemClock;
 use lariat_service::HostedSession;
 use lariat_terminal::theme::{Style, Theme};
 use lariat_terminal::{approval, notes, text};
@@ -25,7 +21,8 @@ use tokio::time::Instant;
 use super::background::BackgroundCommands;
 use super::client::{CommandSender, Outgoing, Sent, SessionClient};
 use super::feed::{Feed, FeedItem};
-use super::figures::{RunFigures, RunFold};
+use super::figures::RunFigures;
+use super::followed_run::{FollowedRun, RunTracker};
 use super::inputs::{InputEvent, Inputs, OptionalInputs, Stop};
 use super::keys::Key;
 use super::output::{RunOutput, report, write_stderr};
@@ -65,9 +62,7 @@ pub(super) struct RunWatcher {
     client: SessionClient,
     sender: CommandSender,
     feed: Feed,
-    fold: RunFold,
-    /// Whether the events that existed at the beginning were read. They are not shown.
-    is_synced: bool,
+    tracker: RunTracker,
     pub(super) run_output: RunOutput,
     inputs: Inputs,
     interactive: bool,
@@ -77,25 +72,10 @@ pub(super) struct RunWatcher {
     calls: Vec<Arc<ToolCall>>,
     background: BackgroundCommands,
     queue: MessageQueue,
-    /// All messages that wait for delivery.
-    waiting: HashSet<MessageId>,
     denied: Vec<Arc<PermissionRequest>>,
     stop: Option<Stop>,
     has_quit: bool,
     hung_up: bool,
-}
-
-/// A run that is being followed.
-struct Following {
-    began: lariat_core::time::Timestamp,
-    /// Whether the command that starts it is durable. A recovered run may end before that.
-    is_accepted: bool,
-    /// The position of the newest message that the user sent.
-    message: u64,
-    /// The newest end of a run.
-    ended: Option<RunFigures>,
-    /// The sum of the runs before it.
-    earlier: Option<Ending>,
 }
 
 impl RunWatcher {
@@ -117,11 +97,10 @@ impl RunWatcher {
         let feed = Feed::open(&client.sessions, &client.session_id, request).await;
         Ok(Self {
             feed: feed.map_err(ending::host_problem)?,
-            fold: RunFold::default(),
-            is_synced: false,
+            tracker: RunTracker::new(view),
             sender: CommandSender::new(client.clone()),
             client,
-            questions: Questions::new(session.facts.is_sandboxed),
+            questions: Questions::new(session.facts().is_sandboxed),
             session,
             run_output,
             inputs,
@@ -130,7 +109,6 @@ impl RunWatcher {
             calls: Vec::new(),
             background: BackgroundCommands::default(),
             queue: MessageQueue::default(),
-            waiting: view.iter().flat_map(|view| &view.queue).map(|queued| queued.message_id).collect(),
             denied: Vec::new(),
             stop: None,
             has_quit: false,
@@ -160,22 +138,14 @@ impl RunWatcher {
     /// Sends a command that starts a run, and follows the session until nothing is left to do.
     pub(super) async fn follow(&mut self, action: Action) -> Result<FollowResult, Problem> {
         let is_continue = matches!(action, Action::Continue);
-        let (began, is_accepted) = (SystemClock.now(), false);
-        let mut run = Following { began, is_accepted, message: 0, ended: None, earlier: None };
+        let mut run = FollowedRun::after(None);
         self.sender.send(Outgoing::Run(action));
         loop {
-            if run.is_accepted
-                && !self.sender.has_open_message()
-                && let Some(figures) = run.ended.take()
+            if !self.sender.has_open_message()
+                && let Some(ending) = run.ending(&self.tracker, &self.client).await?
             {
-                let continues = self.has_next_run(&figures, run.message).await?;
-                let began = std::mem::replace(&mut run.began, SystemClock.now());
-                let ending = figures.ending(began).after(run.earlier.as_ref());
-                if !continues {
-                    self.questions.take().for_each(drop);
-                    return Ok(FollowResult::Finished(Box::new(ending)));
-                }
-                run.earlier = Some(ending);
+                self.questions.take().for_each(drop);
+                return Ok(FollowResult::Finished(Box::new(ending)));
             }
             let optional = self.optional();
             let (sender, feed) = (&mut self.sender, &mut self.feed);
@@ -193,14 +163,18 @@ impl RunWatcher {
                             run.ended = Some(figures);
                         }
                     }
-                    FeedItem::Synced => self.is_synced = true,
+                    FeedItem::Synced => self.tracker.is_synced = true,
                     FeedItem::Lost(problem) => return Err(ending::host_problem(problem)),
                     FeedItem::Ended => {
                         return Err(Problem::new(Exit::Failed, "the log of the session ended early"));
                     }
                 },
                 InputEvent::Session(Happened::Sent(Sent::Run(sent))) => match sent {
-                    Ok(_) => run.is_accepted = true,
+                    Ok(_) => {
+                        run.is_accepted = true;
+                        let asked = self.tracker.take_earlier_questions();
+                        asked.iter().for_each(|request| self.on_question(request));
+                    }
                     Err(problem) if is_continue && problem.code == ProblemCode::WrongStatus => {
                         return Ok(FollowResult::Nothing);
                     }
@@ -237,20 +211,6 @@ impl RunWatcher {
         self.client.send(action).await.map(drop).map_err(ending::host_problem)
     }
 
-    /// Whether another run follows the one that ended, for messages that came too late for it. `message` is the position of
-    /// the newest message that the user sent.
-    async fn has_next_run(&self, ended: &RunFigures, message: u64) -> Result<bool, Problem> {
-        if self.waiting.is_empty() && message < ended.seq {
-            return Ok(false);
-        }
-        let view = self.client.view().await.map_err(ending::host_problem)?;
-        let is_running = matches!(view.status, SessionStatus::Running | SessionStatus::RequiresAction);
-        // A message that does not wait any more has a run, whose end may be in the log already. After a stop, the host
-        // delivers nothing by itself.
-        let is_taken = view.queue.is_empty() && view.seq > ended.seq + 1;
-        Ok(is_running || is_taken || (ended.outcome.is_completed() && !view.queue.is_empty()))
-    }
-
     /// Reports what became of a message or an answer. Returns the position of a message that the session took.
     fn sent(&mut self, sent: Sent) -> Option<u64> {
         match sent {
@@ -263,7 +223,7 @@ impl RunWatcher {
                 self.note(Style::Warning, &problem.message);
                 None
             }
-            Sent::Answer(_) | Sent::Interrupt | Sent::Run(_) => None,
+            Sent::Answer(_) | Sent::Interrupt | Sent::Run(_) | Sent::Mode(..) | Sent::Context(..) => None,
         }
     }
 
@@ -344,11 +304,15 @@ impl RunWatcher {
 
     /// Handles an event. Returns the figures of a run at its end.
     fn event(&mut self, record: &EventRecord) -> Option<RunFigures> {
-        let figures = self.fold.event(record);
-        if !self.is_synced {
-            return None;
+        let figures = self.tracker.event(record);
+        if let AgentEvent::MessageEnd { message } = &record.event
+            && let Some(reply) = message.shared().and_then(|message| message.as_assistant())
+        {
+            self.calls = reply.tool_calls().cloned().collect();
         }
-        self.show(record);
+        if self.tracker.is_synced {
+            self.show(record);
+        }
         figures
     }
 
@@ -360,31 +324,7 @@ impl RunWatcher {
             self.sender.send(Outgoing::Interrupt);
         }
         match &record.event {
-            AgentEvent::MessageQueued { message, .. } => {
-                self.waiting.insert(message.id());
-            }
-            AgentEvent::MessageUnqueued { message_id } => {
-                self.waiting.remove(message_id);
-            }
-            AgentEvent::MessageEnd { message } => {
-                self.waiting.remove(&message.id());
-                if let Some(reply) = message.shared().and_then(|message| message.as_assistant()) {
-                    self.calls = reply.tool_calls().cloned().collect();
-                }
-            }
-            AgentEvent::PermissionRequired { request } if self.interactive => {
-                if let Some(question) = &request.question {
-                    return self.put(PendingQuestion::Model(request.id, (**question).clone()));
-                }
-                let call = self.calls.iter().find(|call| call.id == request.tool_call_id);
-                let arguments = call.map(|call| call.arguments.clone());
-                let request = Arc::clone(request);
-                self.put(PendingQuestion::Call { request, arguments, wants_reason: false });
-            }
-            AgentEvent::PermissionRequired { request } => {
-                self.deny(request);
-                self.denied.push(Arc::clone(request));
-            }
+            AgentEvent::PermissionRequired { request } => self.on_question(request),
             // Answered elsewhere, or withdrawn.
             AgentEvent::PermissionDecided { request_id, .. } => {
                 if self.questions.withdraw(*request_id) {
@@ -407,6 +347,21 @@ impl RunWatcher {
             }
             event => self.background.event(event, &self.calls),
         }
+    }
+
+    /// Asks the user about a tool call, or denies it if no user can answer.
+    fn on_question(&mut self, request: &Arc<PermissionRequest>) {
+        if !self.interactive {
+            self.deny(request);
+            self.denied.push(Arc::clone(request));
+            return;
+        }
+        if let Some(question) = &request.question {
+            return self.put(PendingQuestion::Model(request.id, (**question).clone()));
+        }
+        let call = self.calls.iter().find(|call| call.id == request.tool_call_id);
+        let arguments = call.map(|call| call.arguments.clone());
+        self.put(PendingQuestion::Call { request: Arc::clone(request), arguments, wants_reason: false });
     }
 
     fn tick(&mut self) {

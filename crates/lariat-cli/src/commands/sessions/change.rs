@@ -8,8 +8,8 @@ use lariat_core::id::{MessageId, SessionId};
 use lariat_core::message::SharedMessage;
 use lariat_core::session::SessionFold;
 use lariat_core::store::StoreError;
-use lariat_runtime::new_session_id;
 use lariat_service::LocalService;
+use lariat_service::clock::new_session_id;
 use lariat_service::file_history::{ChangedCall, changed_calls};
 use serde::Serialize;
 

@@ -6,14 +6,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lariat_core::archive::{ListQuery, SessionSummary};
-use lariat_core::clock::Clock as _;
 use lariat_core::display;
 use lariat_core::event::{Event, Insight, InsightFold};
 use lariat_core::id::{EventId, SessionId};
 use lariat_core::ledger::{Entry, Ledger, Source};
 use lariat_core::time::Timestamp;
 use lariat_core::usage::Usage;
-use lariat_runtime::system::SystemClock;
+use lariat_service::clock;
 use lariat_service::{LocalService, ServiceError};
 use serde::Serialize;
 
@@ -193,7 +192,7 @@ async fn spent(
 
 async fn many(service: &LocalService, days: u64, json: bool) -> CommandResult {
     let past = Duration::from_secs(days.saturating_mul(DAY)).as_millis();
-    let now = SystemClock.now().as_millis();
+    let now = clock::now().as_millis();
     let mut query = ListQuery::default();
     query.active_since = Some(Timestamp::from_millis(now.saturating_sub(u64::try_from(past).unwrap_or(now))));
     let mut sessions = service.archive().list(&query).await?;

@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use lariat_core::archive::{ListQuery, SessionSummary};
-use lariat_core::clock::Clock as _;
 use lariat_core::time::Timestamp;
-use lariat_runtime::system::SystemClock;
 use lariat_service::LocalService;
+use lariat_service::clock;
 
 use super::super::CommandResult;
 use super::super::print::{self, Column};
@@ -86,7 +85,7 @@ pub(super) struct ActivityColumn {
 
 impl ActivityColumn {
     pub(super) fn now() -> Self {
-        Self { now: print::theme().is_terminal.then(|| SystemClock.now()) }
+        Self { now: print::theme().is_terminal.then(|| clock::now()) }
     }
 
     pub(super) const fn column(&self) -> Column {

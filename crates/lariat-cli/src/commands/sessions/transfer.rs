@@ -1,16 +1,13 @@
 //! `lariat sessions export` and `import`.
 
-use std::io::{BufReader, Cursor, IsTerminal as _, Read as _, Write as _};
+use std::io::{BufReader, IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
 
 use lariat_core::display;
 use lariat_core::id::SessionId;
-use lariat_core::store::StoreError;
-use lariat_service::{LocalService, ServiceError};
-use lariat_store::archive_file::{self, ArchiveFileError};
-use lariat_store::interchange::{ImportedSession, InterchangeError, Note, claude, codeloops, codex};
+use lariat_service::LocalService;
+use lariat_service::transfer::{self, DetectedFormat, ForeignFormat, Note, TransferError};
 use serde::Serialize;
-use serde_json::Value;
 
 use super::super::CommandResult;
 use super::super::print;
@@ -19,8 +16,8 @@ use crate::exit::Exit;
 use crate::files;
 use crate::problem::Problem;
 
-/// Lines to examine when detecting a format.
-const SAMPLE_LINES: usize = 50;
+/// What to do about a file whose format is not the expected one.
+const NAME_FORMAT: &str = "name the format: `--format lariat|claude|codex|codeloops`";
 
 #[derive(Serialize)]
 struct ExportReport<'a> {
@@ -49,7 +46,7 @@ pub(crate) async fn export_file(
     session_id: &SessionId,
     path: &Path,
 ) -> Result<u64, Problem> {
-    let bytes = archive(service, session_id).await?;
+    let bytes = transfer::export_archive(service, session_id).await.map_err(problem)?;
     write(path, &bytes)?;
     Ok(bytes.len() as u64)
 }
@@ -60,15 +57,7 @@ pub(crate) async fn copy(
     to: &LocalService,
     session_id: &SessionId,
 ) -> Result<SessionId, Problem> {
-    let bytes = archive(from, session_id).await?;
-    let imported = archive_file::import(&*to.archive(), Cursor::new(bytes), None).await;
-    Ok(imported.map_err(archive_problem)?.session_id)
-}
-
-async fn archive(service: &LocalService, session_id: &SessionId) -> Result<Vec<u8>, Problem> {
-    let mut bytes = Vec::new();
-    archive_file::export(&*service.archive(), session_id, &mut bytes).await.map_err(archive_problem)?;
-    Ok(bytes)
+    transfer::copy(from, to, session_id).await.map_err(problem)
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Problem> {
@@ -78,8 +67,8 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Problem> {
 pub(super) async fn export(service: &LocalService, args: &ExportArgs) -> CommandResult {
     let session_id = service.find(&args.id).await?.session_id;
     let bytes = match args.format {
-        ExportFormat::Lariat => archive(service, &session_id).await?,
-        ExportFormat::Claude => claude::export(&session_id, &service.events(&session_id).await?),
+        ExportFormat::Lariat => transfer::export_archive(service, &session_id).await.map_err(problem)?,
+        ExportFormat::Claude => transfer::export_claude(service, &session_id).await?,
         ExportFormat::Jsonl => {
             let mut bytes = Vec::new();
             for event in service.events(&session_id).await? {
@@ -121,10 +110,10 @@ pub(super) async fn import(service: &LocalService, args: &ImportArgs) -> Command
         ImportFormat::Lariat | ImportFormat::Auto => {
             ("lariat", (import_archive(service, &args.file).await?, Vec::new()))
         }
-        ImportFormat::Claude => ("claude", import_foreign(service, &args.file, claude::import).await?),
-        ImportFormat::Codex => ("codex", import_foreign(service, &args.file, codex::import).await?),
+        ImportFormat::Claude => ("claude", import_foreign(service, &args.file, ForeignFormat::Claude).await?),
+        ImportFormat::Codex => ("codex", import_foreign(service, &args.file, ForeignFormat::Codex).await?),
         ImportFormat::Codeloops => {
-            ("codeloops", import_foreign(service, &args.file, codeloops::import).await?)
+            ("codeloops", import_foreign(service, &args.file, ForeignFormat::Codeloops).await?)
         }
     };
     if args.json {
@@ -140,67 +129,53 @@ pub(super) async fn import(service: &LocalService, args: &ImportArgs) -> Command
 
 async fn import_archive(service: &LocalService, path: &Path) -> Result<SessionId, Problem> {
     let file = BufReader::new(files::open(path)?);
-    let imported = archive_file::import(&*service.archive(), file, None).await;
-    Ok(imported.map_err(|error| archive_problem(error).at(path.display().to_string()))?.session_id)
+    let imported = transfer::import_archive(service, file).await;
+    imported.map_err(|error| problem(error).at(path.display().to_string()))
 }
 
 async fn import_foreign(
     service: &LocalService,
     path: &Path,
-    read: fn(&[u8]) -> Result<ImportedSession, InterchangeError>,
+    format: ForeignFormat,
 ) -> Result<(SessionId, Vec<Note>), Problem> {
-    let place = || path.display().to_string();
-    let imported = read(&files::read(path)?).map_err(|error| {
-        Problem::new(Exit::Failed, error.to_string())
-            .at(place())
-            .hint("name the format: `--format lariat|claude|codex|codeloops`")
-    })?;
-    service.import_session(&imported).await.map_err(|error| match error {
-        ServiceError::Store(StoreError::Conflict { .. }) => {
-            Problem::new(Exit::Session, format!("session {} already exists", imported.session_id))
-                .at(place())
-                .hint(format!("`lariat sessions show {}`", imported.session_id))
-        }
-        error => Problem::from(error).at(place()),
-    })?;
-    Ok((imported.session_id, imported.notes))
+    let imported = transfer::import_foreign(service, format, &files::read(path)?).await;
+    imported.map_err(|error| {
+        let problem = match error {
+            TransferError::Unreadable(_) => Problem::new(Exit::Failed, error.to_string()).hint(NAME_FORMAT),
+            error => problem(error),
+        };
+        problem.at(path.display().to_string())
+    })
 }
 
-/// Detects the format of a file. Other programs write lines of JSON with characteristic fields.
+/// Detects the format of a file by its beginning.
 fn detect_format(path: &Path) -> Result<ImportFormat, Problem> {
     let mut beginning = Vec::new();
     let read = files::open(path)?.take(256 * 1024).read_to_end(&mut beginning);
     read.map_err(|error| files::problem(path, "read the file", &error))?;
-    let text = String::from_utf8_lossy(&beginning);
-    let lines = text.lines().take(SAMPLE_LINES).filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let lines: Vec<Value> = lines.filter(Value::is_object).collect();
-    let any = |fits: &dyn Fn(&Value) -> bool| lines.iter().any(fits);
-    let has = |name: &'static str| move |line: &Value| line.get(name).is_some();
-    let begins = |line: &Value| line.get("type").and_then(Value::as_str) == Some("session_start");
-    if lines.is_empty() {
-        Ok(ImportFormat::Lariat)
-    } else if any(&begins) {
-        Ok(ImportFormat::Codeloops)
-    } else if any(&has("parentUuid")) || any(&has("sessionId")) {
-        Ok(ImportFormat::Claude)
-    } else if any(&has("payload")) || any(&has("role")) {
-        Ok(ImportFormat::Codex)
-    } else {
-        Err(Problem::new(Exit::Failed, "unknown session file format")
-            .at(path.display().to_string())
-            .hint("name the format: `--format lariat|claude|codex|codeloops`"))
-    }
+    Ok(match transfer::detect_format(&beginning) {
+        DetectedFormat::Archive => ImportFormat::Lariat,
+        DetectedFormat::Foreign(ForeignFormat::Claude) => ImportFormat::Claude,
+        DetectedFormat::Foreign(ForeignFormat::Codex) => ImportFormat::Codex,
+        DetectedFormat::Foreign(ForeignFormat::Codeloops) => ImportFormat::Codeloops,
+        _ => {
+            return Err(Problem::new(Exit::Failed, "unknown session file format")
+                .at(path.display().to_string())
+                .hint(NAME_FORMAT));
+        }
+    })
 }
 
-fn archive_problem(error: ArchiveFileError) -> Problem {
+fn problem(error: TransferError) -> Problem {
     let cause = error.to_string();
     match error {
-        ArchiveFileError::Store(StoreError::Conflict { .. }) => {
-            Problem::new(Exit::Session, format!("a session with this id already exists: {cause}"))
+        TransferError::ArchiveExists(_) => Problem::new(Exit::Session, cause),
+        TransferError::Exists(id) => {
+            Problem::new(Exit::Session, cause).hint(format!("`lariat sessions show {id}`"))
         }
-        ArchiveFileError::Store(error) => Problem::from(error),
-        ArchiveFileError::Damaged { .. } => Problem::new(Exit::VerificationFailed, cause)
+        TransferError::Damaged(_) => Problem::new(Exit::VerificationFailed, cause)
             .hint("export it again, or name its format: `--format lariat|claude|codex|codeloops`"),
+        TransferError::Service(error) => error.into(),
         _ => Problem::new(Exit::Failed, cause),
     }
 }

@@ -6,9 +6,8 @@ use lariat_core::event::{AgentEvent, Event, EventRecord};
 use lariat_core::id::SessionId;
 use lariat_core::permission::PermissionDecision;
 use lariat_core::store::{Append, SessionStore as _};
+use lariat_proofs::engine::{SqliteStore, archive_file};
 use lariat_proofs::server::{Script, Turn};
-use lariat_store::archive_file;
-use lariat_store::sqlite::SqliteStore;
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, last_result, text};

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use lariat_core::event::AgentEvent;
 use lariat_core::opening::SandboxOpening;
-use lariat_host::process::{Environment, Exit, Input, Launch, Output, Size, Supervisor};
+use lariat_proofs::engine::process::{Environment, Exit, Input, Launch, Output, Size, Supervisor};
 use lariat_proofs::server::{Script, Turn};
 use serde_json::{Value, json};
 

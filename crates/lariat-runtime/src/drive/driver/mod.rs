@@ -4,6 +4,7 @@
 //! it performs no other effect and does not read the model's stream (back-pressure). Tools continue to run;
 //! what they produce goes to the state machine, whose effects wait for their turn.
 
+mod commands;
 mod hook_jobs;
 mod in_process_hooks;
 mod model_requests;
@@ -37,7 +38,7 @@ use reservations::RunReservations;
 
 use super::approvals::{MissingApprover, NO_APPROVER, PendingApprovals};
 use super::authorize::{authorize, judge_answer};
-use super::command::{CommandEffect, CommandReply, RunCommand};
+use super::command::{CommandReply, RunCommand};
 use super::handle::RunHandle;
 use super::journal::Journal;
 use super::mailbox::MailboxItem;
@@ -79,6 +80,8 @@ pub struct Driver {
     shown: Vec<(ToolCallId, String)>,
     /// Requests whose answer the permission check judges, because it changes the arguments.
     judged_answers: Vec<RequestId>,
+    /// The commands that brought such answers.
+    judged_commands: Vec<(RequestId, RunCommand)>,
     unread: Vec<(QueueKind, AgentMessage)>,
     session_start: SessionStartAnswer,
     hook_context_sent: bool,
@@ -188,6 +191,7 @@ impl Driver {
             approvals: PendingApprovals::default(),
             shown: Vec::new(),
             judged_answers: Vec::new(),
+            judged_commands: Vec::new(),
             unread: Vec::new(),
             session_start: SessionStartAnswer::default(),
             hook_context_sent: false,
@@ -276,7 +280,7 @@ impl Driver {
                 DriverEvent::JobDone(JobResult { halt, messages, input }) => {
                     self.record_hook_messages(messages);
                     let halt = halt.map(|reason| Input::Halt { reason });
-                    halt.into_iter().chain(input).for_each(|input| self.feed(input));
+                    halt.into_iter().chain(input).for_each(|input| self.feed_job_result(input));
                 }
                 DriverEvent::MailboxItem(item) => self.handle_item(item),
                 DriverEvent::GraceOver(call) => self.abort_tool(&call),
@@ -433,7 +437,10 @@ impl Driver {
                     self.notify_pending_approval(&request);
                 }
             }
-            Effect::Withdraw { request } => self.abort_job(JobKey::Request(request)),
+            Effect::Withdraw { request } => {
+                self.abort_job(JobKey::Request(request));
+                self.refuse_judged_command(request);
+            }
             Effect::RunTool { call, args } => {
                 let at = self.shown.iter().position(|(id, _)| *id == call.id);
                 let shown = at.map(|at| self.shown.swap_remove(at).1);
@@ -586,7 +593,7 @@ impl Driver {
             // The first answer wins, also while the permission check judges it.
             MailboxItem::Answer { request, .. } if self.judged_answers.contains(&request) => {}
             MailboxItem::Answer { request, decision: decision @ PermissionDecision::AllowChanged { .. } } => {
-                self.judge_answer(request, decision);
+                self.judge(request, decision);
             }
             MailboxItem::Answer { request, decision } => {
                 self.feed(Input::PermissionAnswered { request, decision })
@@ -612,50 +619,6 @@ impl Driver {
                 }
             }
         }
-    }
-
-    /// Records a command and its effects in one write: nothing else is fed between them.
-    fn accept(&mut self, command: RunCommand) {
-        let RunCommand { record, effects, reply } = command;
-        if self.run.is_finished() {
-            let _ = reply.send(CommandReply::RunEnded);
-            return;
-        }
-        let mut asked = self.run.pending_permissions().map(|request| request.id);
-        let is_refused = |effect: &CommandEffect| match effect {
-            // Changed arguments must be judged first, and a command is recorded at once.
-            CommandEffect::AnswerPermission(_, PermissionDecision::AllowChanged { .. }) => true,
-            CommandEffect::AnswerPermission(request, _) => !asked.any(|asked| asked == *request),
-            _ => false,
-        };
-        if effects.iter().any(is_refused) {
-            let _ = reply.send(CommandReply::NotAsked);
-            return;
-        }
-        drop(asked);
-        let by = record.by.clone();
-        self.unacknowledged.push((record.command_id.clone(), reply));
-        self.feed(Input::Note { event: Box::new(AgentEvent::CommandAccepted(Box::new(record))) });
-        for effect in effects {
-            if effect == CommandEffect::Abort {
-                self.cancelled = None;
-                self.handle.cancel.cancel();
-            }
-            self.feed(effect.input(&by));
-        }
-    }
-
-    /// Judges an answer that changes arguments before the machine gets it. Ends the approver's own question.
-    fn judge_answer(&mut self, request: RequestId, decision: PermissionDecision) {
-        let asked = self.approvals.all().iter().find(|asked| asked.id == request).cloned();
-        let Some(asked) = asked else { return };
-        let key = JobKey::Request(request);
-        self.abort_job(key);
-        self.judged_answers.push(request);
-        let (ports, session_id) = (Arc::clone(&self.ports), self.journal.session_id().clone());
-        let judging = judge_answer(ports, session_id, self.handle.loop_id.clone(), asked, decision);
-        let job = async move { Input::PermissionAnswered { request, decision: judging.await }.into() };
-        self.start_job(Some(key), Box::pin(job));
     }
 
     /// Returns the tool of a running tool call. Updates after its end are dropped.
