@@ -103,6 +103,7 @@ pub(crate) enum Command {
     #[command(name = "openapi")]
     OpenApi(OpenApiArgs),
     /// Review and change what Lariat remembers about a project.
+    #[command(visible_alias = "learnings")]
     Memory(MemoryArgs),
     /// Undo file changes made by the agent.
     Undo(UndoArgs),

@@ -41,6 +41,10 @@ pub(crate) struct SessionFacts {
     /// The MCP servers, each with its name and status.
     pub(crate) mcp_servers: Vec<Value>,
     pub(crate) mode: Mode,
+    /// The names of the commands and skills that a message can invoke with `/NAME`.
+    pub(crate) slash_commands: Vec<String>,
+    /// The names of the skills among them.
+    pub(crate) skills: Vec<String>,
 }
 
 /// Converts the events of a session to lines.
@@ -97,9 +101,9 @@ impl StreamJson {
                 "mcp_servers": facts.mcp_servers,
                 "model": facts.model,
                 "permissionMode": mode_name(facts.mode),
-                "slash_commands": [],
+                "slash_commands": facts.slash_commands,
                 "agents": [],
-                "skills": [],
+                "skills": facts.skills,
                 "plugins": [],
                 "apiKeySource": facts.key_source,
                 "output_style": "default",

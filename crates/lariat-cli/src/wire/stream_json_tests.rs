@@ -114,6 +114,8 @@ fn facts() -> SessionFacts {
         tools: vec!["bash".to_owned(), "read_file".to_owned()],
         mcp_servers: vec![json!({ "name": "files", "status": "pending" })],
         mode: Mode::AcceptEdits,
+        slash_commands: vec!["review".to_owned(), "tidy".to_owned()],
+        skills: vec!["tidy".to_owned()],
     }
 }
 

@@ -21,7 +21,7 @@ enum Response {
     Silence,
 }
 
-/// A scripted model whose provider is asked for counts.
+/// A scripted model whose provider can be asked for the size of a request.
 struct CountingProvider {
     model: Arc<ScriptedModel>,
     response: Response,

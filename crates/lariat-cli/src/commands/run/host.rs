@@ -284,7 +284,7 @@ impl<'a> Host<'a> {
                 None => Action::Continue,
             },
             QueuedTask::Prompt(prompt) => {
-                let facts = facts(&self.session.facts(), self.place.path());
+                let facts = facts(&self.session.facts(), &self.place, &self.source.env.folders);
                 let init = self.lines.init(&facts, Uuid::new_v4());
                 self.out.line(&init);
                 message(prompt)

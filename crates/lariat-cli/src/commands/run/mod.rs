@@ -123,9 +123,9 @@ pub(crate) async fn perform(env: &ProcessEnv, task: Task) -> CommandResult {
     if let Some(moved) = earlier.as_ref().and_then(|earlier| moved_note(earlier, &place)) {
         write_stderr(&moved);
     }
-    let facts = output::facts(&agent, place.path());
     let screen = env.terminal(&place.settings, Stream::Output);
-    let run_output = RunOutput::new(&task, session.id(), &facts, screen);
+    let facts = || output::facts(&agent, &place, &env.folders);
+    let run_output = RunOutput::new(&task, session.id(), facts, screen);
     if run_output.is_screen() && theme.is_terminal {
         write_stderr(&opening_line(session.id(), &agent, earlier.as_ref(), interactive, &theme));
     }

@@ -3,15 +3,14 @@
 //! The only writer of standard output. A closed pipe is not an error: the run ends.
 
 use std::io::Write as _;
-use std::path::Path;
 
 use lariat_core::display;
 use lariat_core::event::EventRecord;
 use lariat_core::id::SessionId;
 use lariat_core::time::Timestamp;
-use lariat_service::AgentFacts;
 use lariat_service::clock;
 use lariat_service::mcp::McpServerReport;
+use lariat_service::{AgentFacts, LoadedProject, UserDirectories};
 use lariat_terminal::finished_call::Verbosity;
 use lariat_terminal::theme::{Style, Theme};
 use rustix::fs::FileType;
@@ -70,11 +69,11 @@ enum Kind {
 
 impl RunOutput {
     /// Chooses the form from the task and from what standard output can show.
-    pub(super) fn new(task: &Task, session_id: &SessionId, facts: &SessionFacts, theme: Theme) -> Self {
+    pub(super) fn new(task: &Task, session_id: &SessionId, facts: impl Fn() -> SessionFacts, theme: Theme) -> Self {
         let mut out = Stdout::default();
         let lines = || {
             let mut lines = StreamJson::new(session_id.to_string(), task.stream_options);
-            let init = lines.init(facts, Uuid::new_v4());
+            let init = lines.init(&facts(), Uuid::new_v4());
             (Box::new(lines), init)
         };
         let kind = match task.output {
@@ -188,17 +187,21 @@ pub(super) fn mcp_servers(servers: &[McpServerReport]) -> Vec<Value> {
 }
 
 /// Facts about a session for the JSON output.
-pub(super) fn facts(agent: &AgentFacts, cwd: &Path) -> SessionFacts {
+pub(super) fn facts(agent: &AgentFacts, place: &LoadedProject, folders: &UserDirectories) -> SessionFacts {
     let model = &agent.model;
+    let (commands, _) = place.slash_commands(folders);
+    let skills = commands.iter().filter(|command| command.is_skill);
     let has_key = model.api_key.expose().is_some_and(|key| !key.is_empty());
     SessionFacts {
-        cwd: cwd.display().to_string(),
+        cwd: place.path().display().to_string(),
         model: model.id.clone(),
         key_source: if has_key { "user" } else { "none" }.to_owned(),
         window: model.context_window,
         tools: agent.tools.clone(),
         mcp_servers: mcp_servers(&agent.mcp_servers),
         mode: agent.mode,
+        skills: skills.map(|skill| skill.name.clone()).collect(),
+        slash_commands: commands.iter().map(|command| command.name.clone()).collect(),
     }
 }
 

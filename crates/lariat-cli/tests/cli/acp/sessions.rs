@@ -145,7 +145,8 @@ async fn acp_killed_session_is_loaded_and_no_command_runs_twice() {
     let mut editor = Editor::direct(&fixture);
     let session = editor.new_session(&fixture);
     editor.prompt(&session, "go");
-    wait_for("the command", || fixture.workspace().join("began").exists());
+    let began = || std::fs::read_to_string(fixture.workspace().join("began")).unwrap_or_default();
+    wait_for("the command", || began() == "x\n");
     editor.kill();
 
     let mut editor = Editor::start(&fixture);
@@ -158,7 +159,7 @@ async fn acp_killed_session_is_loaded_and_no_command_runs_twice() {
     let prompt = editor.prompt(&session, "continue please");
     assert_eq!(editor.stop_reason(prompt), "end_turn");
     assert!(fixture.requests().last().unwrap().body.to_string().contains("continue please"));
-    assert_eq!(std::fs::read_to_string(fixture.workspace().join("began")).unwrap(), "x\n");
+    assert_eq!(began(), "x\n");
     let journal = fixture.journal().await;
     let started = journal.iter().filter(|event| matches!(event.event, AgentEvent::ToolExecutionStart { .. }));
     assert_eq!(started.count(), 1);

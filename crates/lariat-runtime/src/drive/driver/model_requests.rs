@@ -1,4 +1,4 @@
-//! Builds the requests of a run and asks the provider for token counts.
+//! Builds the requests of a run and asks the provider how many tokens they have.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
