@@ -103,7 +103,7 @@ pub enum StoreError {
         actual: u64,
     },
     /// Another writer claimed the session.
-    #[error("another writer claimed the session (epoch {current:?})")]
+    #[error("another process opened the session")]
     Fenced {
         /// The current epoch.
         current: Epoch,
