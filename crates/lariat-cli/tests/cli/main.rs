@@ -27,6 +27,7 @@ mod keyring;
 mod kit;
 mod management_commands;
 mod mcp;
+mod mcp_login;
 mod memory;
 mod openapi;
 mod pty;

@@ -178,6 +178,11 @@ impl McpToolAdapter {
     fn failure(&self, error: McpError) -> ToolError {
         let server = self.server().map(|name| format!("MCP server `{name}`: ")).unwrap_or_default();
         match error {
+            McpError::LoginRequired { .. } => {
+                let hint =
+                    self.server().map(|name| format!("; hint: the user can run `lariat mcp login {name}`"));
+                ToolError::Failed(format!("{server}{error}{}", hint.unwrap_or_default()))
+            }
             McpError::ToolsChanged(_) | McpError::JsonRpc { .. } | McpError::Serialization(_) => {
                 ToolError::Failed(format!("{server}{error}"))
             }

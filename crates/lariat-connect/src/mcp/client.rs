@@ -10,6 +10,7 @@ use lariat_host::process::{Environment, Exit, Input, Launch, Output, Process, Su
 use lariat_http::{ClientConfig, HttpClient};
 use serde_json::{Map, Value};
 
+use super::authorized_client::McpHttpClient;
 use super::config::{CALL_TIMEOUT, START_TIMEOUT};
 use super::content::{McpToolCallResult, McpToolInfo};
 use super::error::McpError;
@@ -58,6 +59,8 @@ impl McpLimits {
 pub struct McpClient {
     connection: Connection,
     program: Option<Program>,
+    /// Sends the requests to a service.
+    http: Option<McpHttpClient>,
     limits: McpLimits,
     about: McpConnection,
 }
@@ -120,16 +123,14 @@ impl McpClient {
     /// # Errors
     /// If the service cannot be reached, or does not answer in time.
     pub async fn connect_service(
-        client: HttpClient,
+        client: impl Into<McpHttpClient>,
         url: &str,
         headers: &BTreeMap<String, String>,
         era: Option<ProtocolEra>,
         limits: McpLimits,
     ) -> Result<Self, McpError> {
-        let opening = Box::pin(http::open(client, url, headers, era));
-        let opened = tokio::time::timeout(limits.start, opening).await;
-        let connection = opened.map_err(|_| McpError::TimedOut(limits.start))??;
-        Ok(Self::new(connection, None, limits))
+        let client = client.into();
+        Self::contact(http::open(client.clone(), url, headers, era), client, limits).await
     }
 
     /// Opens a connection to a service that speaks the older HTTP with server-sent events.
@@ -137,14 +138,25 @@ impl McpClient {
     /// # Errors
     /// If the service cannot be reached, or does not answer in time.
     pub async fn connect_sse(
-        client: HttpClient,
+        client: impl Into<McpHttpClient>,
         url: &str,
         headers: &BTreeMap<String, String>,
         limits: McpLimits,
     ) -> Result<Self, McpError> {
-        let opened = tokio::time::timeout(limits.start, Box::pin(sse::open(client, url, headers))).await;
-        let connection = opened.map_err(|_| McpError::TimedOut(limits.start))??;
-        Ok(Self::new(connection, None, limits))
+        let client = client.into();
+        Self::contact(sse::open(client.clone(), url, headers), client, limits).await
+    }
+
+    async fn contact(
+        opening: impl Future<Output = Result<Connection, McpError>>,
+        client: McpHttpClient,
+        limits: McpLimits,
+    ) -> Result<Self, McpError> {
+        let opened = tokio::time::timeout(limits.start, Box::pin(opening)).await;
+        match opened.unwrap_or(Err(McpError::TimedOut(limits.start))) {
+            Ok(connection) => Ok(Self { http: Some(client), ..Self::new(connection, None, limits) }),
+            Err(error) => Err(client.login_error().unwrap_or(error)),
+        }
     }
 
     /// Starts a program as `launch` says, and opens a connection to it. Sets its input, output and time limit. Without an
@@ -197,7 +209,7 @@ impl McpClient {
             era: connection.era(),
             server: connection.server_name(),
         };
-        Self { connection, program, limits, about }
+        Self { connection, program, http: None, limits, about }
     }
 
     /// What both sides agreed on.
@@ -301,8 +313,11 @@ impl McpClient {
         }
     }
 
-    /// Adds how the program ended to the error of a closed connection.
+    /// Adds how the program ended to the error of a closed connection, and says if the user must log in.
     async fn explain(&self, error: McpError) -> McpError {
+        if let Some(error) = self.http.as_ref().and_then(McpHttpClient::login_error) {
+            return error;
+        }
         match &self.program {
             Some(program) => program.explain(error).await,
             None => error,

@@ -46,6 +46,8 @@ pub enum McpServerState {
     Pending,
     /// It runs.
     Connected,
+    /// It refuses requests until the user logs in.
+    NeedsLogin,
     /// It could not be started, or it died.
     Failed(String),
 }
@@ -176,7 +178,7 @@ impl McpServer {
                 Ok(client)
             }
             Err(error) => {
-                self.failed(&mut running, error.to_string());
+                self.failed_by(&mut running, &error);
                 Err(error)
             }
         }
@@ -210,7 +212,7 @@ impl McpServer {
                 let is_current = running.client.as_ref().is_some_and(|now| Arc::ptr_eq(now, &client));
                 if is_current {
                     running.client = None;
-                    self.failed(&mut running, error.to_string());
+                    self.failed_by(&mut running, error);
                 }
             }
         }
@@ -252,6 +254,14 @@ impl McpServer {
                 "the server changed the description or the arguments of `{name}` since the user accepted it, so Lariat does not call it; hint: the user can review the change with `lariat mcp trust {server}`"
             ))),
             None => Err(McpError::ToolsChanged(format!("the server no longer has the tool `{name}`"))),
+        }
+    }
+
+    /// A server that wants a login does not need a pause: the user may log in at any moment.
+    fn failed_by(&self, running: &mut Running, error: &McpError) {
+        match error {
+            McpError::LoginRequired { .. } => self.known().state = McpServerState::NeedsLogin,
+            error => self.failed(running, error.to_string()),
         }
     }
 

@@ -19,6 +19,9 @@ pub(super) struct Record {
     pub(super) era: Option<ProtocolEra>,
     /// The accepted tools; `None` before the first contact.
     pub(super) tools: Option<Vec<McpToolInfo>>,
+    /// Whether the server refused the last request because the user must log in.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) needs_login: bool,
 }
 
 /// The file with the record of one server.
@@ -33,13 +36,11 @@ impl AcceptedTools {
         self.0.load()
     }
 
-    pub(super) fn save(
-        &self,
-        name: &str,
-        era: Option<ProtocolEra>,
-        tools: Option<Vec<McpToolInfo>>,
-    ) -> Result<(), StateFileError> {
-        let record = Record { name: name.to_owned(), era, tools };
-        self.0.update(|saved: &mut Record| *saved = record)
+    /// Changes the record of the server with this name.
+    pub(super) fn update(&self, name: &str, change: impl FnOnce(&mut Record)) -> Result<(), StateFileError> {
+        self.0.update(|saved: &mut Record| {
+            saved.name = name.to_owned();
+            change(saved);
+        })
     }
 }
