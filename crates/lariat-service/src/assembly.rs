@@ -155,6 +155,7 @@ impl Session {
             trust: place.opened.trust,
             session_id: parts.session_id.clone(),
             gate: Arc::clone(&gate),
+            mcp: mcp.clone(),
             shell,
         });
         if settings.context.guidance {

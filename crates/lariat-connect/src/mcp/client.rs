@@ -12,10 +12,10 @@ use serde_json::{Map, Value};
 
 use super::authorized_client::McpHttpClient;
 use super::config::{CALL_TIMEOUT, START_TIMEOUT};
-use super::content::{McpToolCallResult, McpToolInfo};
+use super::content::{McpContent, McpPromptInfo, McpToolCallResult, McpToolInfo};
 use super::error::McpError;
 use super::http;
-use super::protocol::{Connection, ProtocolEra};
+use super::protocol::{Connection, Progress, ProtocolEra};
 use super::sse;
 use super::stdio::{Fault, StdioPipe};
 
@@ -36,7 +36,7 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct McpLimits {
-    /// For the start of the server and for a list of tools.
+    /// For the start of the server, for a list, for a prompt and for a resource.
     pub start: Duration,
     /// For a tool call, counted again from each report of progress.
     pub call: Duration,
@@ -237,9 +237,43 @@ impl McpClient {
     /// # Errors
     /// If the server does not answer in time, or breaks the protocol.
     pub async fn list_tools(&self) -> Result<Vec<McpToolInfo>, McpError> {
-        let listed = tokio::time::timeout(self.limits.start, Box::pin(self.connection.list_tools())).await;
-        match listed {
-            Ok(Ok(tools)) => Ok(tools),
+        self.within_start(self.connection.list_tools()).await
+    }
+
+    /// Lists the prompts of the server; none if it has none.
+    ///
+    /// # Errors
+    /// If the server does not answer in time, or breaks the protocol.
+    pub async fn list_prompts(&self) -> Result<Vec<McpPromptInfo>, McpError> {
+        self.within_start(self.connection.list_prompts()).await
+    }
+
+    /// Reads a prompt with these arguments: its messages, each with its role (`user` or `assistant`).
+    ///
+    /// # Errors
+    /// If the server does not know the prompt, does not answer in time, or breaks the protocol.
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Vec<(&'static str, McpContent)>, McpError> {
+        self.within_start(self.connection.get_prompt(name, arguments)).await
+    }
+
+    /// Reads a resource.
+    ///
+    /// # Errors
+    /// If the server does not know the resource, does not answer in time, or breaks the protocol.
+    pub async fn read_resource(&self, uri: &str) -> Result<Vec<McpContent>, McpError> {
+        self.within_start(self.connection.read_resource(uri)).await
+    }
+
+    async fn within_start<T>(
+        &self,
+        request: impl Future<Output = Result<T, McpError>>,
+    ) -> Result<T, McpError> {
+        match tokio::time::timeout(self.limits.start, Box::pin(request)).await {
+            Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(self.explain(error).await),
             Err(_) => Err(McpError::TimedOut(self.limits.start)),
         }
@@ -268,11 +302,11 @@ impl McpClient {
         cancel: &CancellationToken,
         report: &(dyn Fn(String) + Sync),
     ) -> Result<McpToolCallResult, McpError> {
-        let mut progress = self.connection.progress();
+        let (reports, mut progress) = tokio::sync::watch::channel(Progress::default());
         let started = tokio::time::Instant::now();
         let last = started + self.limits.call * MAX_EXTENSIONS;
         let mut deadline = started + self.limits.call;
-        let mut call = Box::pin(self.connection.call_tool(name, arguments));
+        let mut call = Box::pin(self.connection.call_tool(name, arguments, reports));
         loop {
             tokio::select! {
                 result = &mut call => return match result {

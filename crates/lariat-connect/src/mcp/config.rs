@@ -247,6 +247,17 @@ impl McpServerConfig {
         &self.identity
     }
 
+    /// The identity of an entry whose variables need not have values.
+    ///
+    /// # Errors
+    /// If the entry cannot be read.
+    pub fn identity_of(name: &str, entry: &Value, scope: &str) -> Result<String, McpConfigError> {
+        let read = Entry::deserialize(entry);
+        let failed =
+            |error: serde_json::Error| McpConfigError { name: name.to_owned(), reason: error.to_string() };
+        Ok(identity(name, scope, &read.map_err(failed)?))
+    }
+
     /// The name under which the login of the user is stored: the server's name and a hash of its address, so that a server
     /// of the same name at another address has another login.
     pub fn login_name(&self) -> String {

@@ -26,11 +26,11 @@ mod sse;
 mod stdio;
 mod variables;
 
-pub use adapter::McpToolAdapter;
+pub use adapter::{McpToolAdapter, shown_content};
 pub use authorized_client::McpHttpClient;
 pub use client::{McpClient, McpConnection, McpLimits};
 pub use config::{McpConfigError, McpServerConfig, McpTransport, ServerSandbox};
-pub use content::{McpContent, McpToolCallResult, McpToolInfo};
+pub use content::{McpContent, McpPromptArgument, McpPromptInfo, McpToolCallResult, McpToolInfo};
 pub use error::McpError;
 pub use http::ReachableAddresses;
 pub use login::{LoginAddresses, LoginOptions, LoginStore, LoginSummary, McpLogin, ServerLogin};

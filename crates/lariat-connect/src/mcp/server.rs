@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::client::McpClient;
 use super::config::McpServerConfig;
-use super::content::{McpToolCallResult, McpToolInfo};
+use super::content::{McpContent, McpPromptInfo, McpToolCallResult, McpToolInfo};
 use super::error::McpError;
 use super::protocol::ProtocolEra;
 use crate::tool_change::{PinnedTool as _, ToolChange, tool_changes};
@@ -82,6 +82,8 @@ struct Known {
     accepted: Option<Vec<McpToolInfo>>,
     /// The tools that the server has, if it ran.
     current: Option<Vec<McpToolInfo>>,
+    /// The prompts that the server has, if it ran.
+    prompts: Option<Vec<McpPromptInfo>>,
 }
 
 impl fmt::Debug for McpServer {
@@ -99,7 +101,7 @@ impl McpServer {
         era: Option<ProtocolEra>,
         accepted: Option<Vec<McpToolInfo>>,
     ) -> Self {
-        let known = Known { state: McpServerState::Pending, era, accepted, current: None };
+        let known = Known { state: McpServerState::Pending, era, accepted, current: None, prompts: None };
         Self { config, connector, running: tokio::sync::Mutex::default(), known: Mutex::new(known) }
     }
 
@@ -126,6 +128,11 @@ impl McpServer {
     /// The tools that the server has, if it ran.
     pub fn current_tools(&self) -> Option<Vec<McpToolInfo>> {
         self.known().current.clone()
+    }
+
+    /// The prompts that the server has, if it ran.
+    pub fn prompts(&self) -> Option<Vec<McpPromptInfo>> {
+        self.known().prompts.clone()
     }
 
     /// How the tools of the server differ from the accepted ones. Nothing before it ran.
@@ -219,6 +226,26 @@ impl McpServer {
         result
     }
 
+    /// Reads a prompt, and starts the server if it does not run.
+    ///
+    /// # Errors
+    /// If the server does not start, does not know the prompt, or does not answer in time.
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Vec<(&'static str, McpContent)>, McpError> {
+        Box::pin(self.connect()).await?.get_prompt(name, arguments).await
+    }
+
+    /// Reads a resource, and starts the server if it does not run.
+    ///
+    /// # Errors
+    /// If the server does not start, does not know the resource, or does not answer in time.
+    pub async fn read_resource(&self, uri: &str) -> Result<Vec<McpContent>, McpError> {
+        Box::pin(self.connect()).await?.read_resource(uri).await
+    }
+
     /// Ends the server, if it runs.
     pub async fn close(&self) {
         let client = self.running.lock().await.client.take();
@@ -236,8 +263,11 @@ impl McpServer {
     async fn list(&self, client: &McpClient, running: &mut Running) -> Result<(), McpError> {
         let announced = client.tool_list_changes();
         let tools = client.list_tools().await?;
+        // Prompts are for the user only; a server whose list fails still has its tools.
+        let prompts = client.list_prompts().await.unwrap_or_default();
         running.announced = announced;
         let mut known = self.known();
+        known.prompts = Some(prompts);
         known.accepted.get_or_insert_with(|| tools.clone());
         known.current = Some(tools);
         Ok(())

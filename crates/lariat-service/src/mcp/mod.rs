@@ -4,6 +4,7 @@
 //! - `connector`: starts a server in the sandbox, with the environment that its entry names.
 //! - `accepted`: the tools of each server that the user accepted, in the state directory.
 //! - `logins`: the logins of the user at services.
+//! - `offered`: the prompts and resources that a user names in a message.
 //! - `logs`: what servers wrote to standard error.
 //!
 //! Invariants: an untrusted project has no entries, so nothing of it starts. The model is offered exactly the tools that the
@@ -15,6 +16,7 @@ mod connector;
 mod entries;
 mod logins;
 mod logs;
+mod offered;
 
 use std::sync::Arc;
 
@@ -39,6 +41,7 @@ pub use lariat_connect::mcp::{
     LoginSummary, McpError, McpLogin, McpServerConfig, McpTransport, ToolChange, ToolChangeKind,
 };
 pub use logins::LOGIN_PREFIX;
+pub(crate) use offered::{known_prompts, mentions};
 
 /// Whether a server whose tools are not known yet may be started to list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +97,8 @@ impl McpServers {
         client: &ClientConfig,
         redactor: &Redactor,
     ) -> Self {
-        let (entries, mut refused) = entries::of(place, &**keys);
+        let entries::Entries { usable: entries, mut refused, secrets } = entries::of(place, &**keys);
+        redactor.add(secrets);
         let connector = SandboxedConnector::new(place, folders, commands, environment, client.clone());
         let mut servers = Vec::new();
         for entry in entries {
@@ -249,6 +253,7 @@ impl McpServers {
                 if server.state() == McpServerState::NeedsLogin {
                     let _ = self.record(&server, |record| record.needs_login = true);
                 }
+                self.record_prompts(&server);
                 server.close().await;
             }
         };
@@ -276,7 +281,18 @@ impl McpServers {
                 record.tools.get_or_insert(server.current_tools().unwrap_or_default());
             });
         }
+        self.record_prompts(server);
         Ok(about)
+    }
+
+    /// Records the prompts of a server that ran, if they changed.
+    fn record_prompts(&self, server: &McpServer) {
+        let known = AcceptedTools::of(&self.folders, server.config().identity()).load();
+        if let (Some(prompts), Ok(known)) = (server.prompts(), known)
+            && known.prompts != prompts
+        {
+            let _ = self.record(server, |record| record.prompts = prompts);
+        }
     }
 
     /// Changes the record of a server.
