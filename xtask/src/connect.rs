@@ -1,5 +1,5 @@
 //! Tests what agents are connected with: the misbehaving MCP servers of our own tests, the official servers from npm and
-//! PyPI, and OpenAPI documents of public APIs from npm.
+//! PyPI, a login at the OpenID provider `oidc-provider`, and OpenAPI documents of public APIs from npm.
 //!
 //! Installs servers and documents under the target directory, in the versions that `crates/lariat-connect/servers` and
 //! `crates/lariat-connect/documents` pin.
@@ -15,6 +15,8 @@ use crate::workspace::Workspace;
 const SERVERS: &str = "crates/lariat-connect/servers";
 /// The server written with the official SDK.
 const SCRIPT: &str = "era_server.py";
+/// The service whose authorization server is `oidc-provider`.
+const LOGIN: &str = "oidc_server.mjs";
 /// Directory of the pinned versions of packages that contain OpenAPI documents.
 const DOCUMENTS: &str = "crates/lariat-connect/documents";
 /// The list of the packages.
@@ -24,6 +26,7 @@ const LIST: &str = "package.json";
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let python = python::environment(workspace, "mcp", &format!("{SERVERS}/requirements.txt"))?;
     let script = node::environment(workspace, "mcp", SERVERS, SCRIPT)?;
+    node::environment(workspace, "mcp", SERVERS, LOGIN)?;
     let list = node::environment(workspace, "openapi", DOCUMENTS, LIST)?;
     tests(&python, &script, &list).run(workspace)
 }

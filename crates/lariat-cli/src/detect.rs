@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use lariat_service::config::Settings;
+use lariat_service::mcp::LOGIN_PREFIX;
 use lariat_service::model_servers::local_models;
 use lariat_service::models::{KNOWN, LOCAL_SERVERS, LocalServer, known_provider};
 use serde::Serialize;
@@ -32,7 +33,8 @@ pub(crate) struct DetectedKey {
 pub(crate) fn keys(env: &ProcessEnv, settings: &Settings) -> Result<Vec<DetectedKey>, Problem> {
     let stored = KeyFile::new(env.folders.keys()).load()?;
     let mut names: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
-    let others = settings.providers.keys().map(String::as_str).chain(stored.keys().map(String::as_str));
+    let stored_names = stored.keys().map(String::as_str).filter(|name| !name.starts_with(LOGIN_PREFIX));
+    let others = settings.providers.keys().map(String::as_str).chain(stored_names);
     for name in others {
         if !names.contains(&name) {
             names.push(name);

@@ -6,7 +6,8 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use lariat_service::config::{ColorChoice, Settings};
+use lariat_service::config::{ColorChoice, KeyStorage, Settings};
+use lariat_service::mcp::LOGIN_PREFIX;
 use lariat_service::models::Keys;
 use lariat_service::process::{Environment, LaunchHelper};
 use lariat_service::{ClientConfig, LoadOptions, LoadedProject, LocalService, ServiceError, UserDirectories};
@@ -16,7 +17,7 @@ use rustix::termios::{Winsize, tcgetwinsize};
 use serde_json::{Map, Value};
 
 use crate::exit::Exit;
-use crate::keys::{KeyFile, Keyring, StoredKey, UnlockPrompts};
+use crate::keys::{KeyFile, KeyStore, Keyring, StoredKey, UnlockPrompts};
 use crate::problem::Problem;
 
 /// The environment that this process was started in.
@@ -124,7 +125,7 @@ impl ProcessEnv {
 
     /// Opens the service with the session store.
     pub(crate) async fn service(&self, place: &LoadedProject) -> Result<LocalService, ServiceError> {
-        let keys = Arc::new(self.keys());
+        let keys = Arc::new(self.keys_in(place.settings.auth.store));
         let store = &place.settings.store;
         let service = LocalService::open(self.folders.clone(), store, self.environment(), keys).await?;
         Ok(service
@@ -134,7 +135,7 @@ impl ProcessEnv {
 
     /// Opens a service whose sessions end with the process.
     pub(crate) async fn ephemeral(&self, place: &LoadedProject) -> Result<LocalService, ServiceError> {
-        let keys = Arc::new(self.keys());
+        let keys = Arc::new(self.keys_in(place.settings.auth.store));
         let service = LocalService::ephemeral(self.folders.clone(), self.environment(), keys).await?;
         Ok(service
             .with_client(self.client(&place.settings)?)
@@ -158,7 +159,17 @@ impl ProcessEnv {
 
     /// The API keys from variables, the key file and the keyring.
     pub(crate) fn keys(&self) -> EnvKeys {
-        EnvKeys { env: self.clone(), stored: OnceLock::new(), in_keyring: OnceLock::new() }
+        self.keys_in(KeyStorage::default())
+    }
+
+    /// The same keys; secrets that are saved go to this storage.
+    fn keys_in(&self, storage: KeyStorage) -> EnvKeys {
+        EnvKeys { env: self.clone(), storage, stored: OnceLock::new(), in_keyring: OnceLock::new() }
+    }
+
+    /// The keyring and the key file.
+    pub(crate) fn key_store(&self, wanted: KeyStorage) -> KeyStore {
+        KeyStore { file: KeyFile::new(self.folders.keys()), keyring: self.keyring(), wanted }
     }
 
     /// The system keyring. It may ask the user to unlock it only if standard error is a terminal.
@@ -244,6 +255,8 @@ fn insert(settings: &mut Map<String, Value>, path: &str, value: Value) {
 /// API keys from variables, the key file and the keyring.
 pub(crate) struct EnvKeys {
     env: ProcessEnv,
+    /// Where secrets are saved.
+    storage: KeyStorage,
     /// The key file, read on first use.
     stored: OnceLock<BTreeMap<String, StoredKey>>,
     /// The keyring's keys for the providers that the file lists, read on first use.
@@ -252,7 +265,9 @@ pub(crate) struct EnvKeys {
 
 impl EnvKeys {
     fn in_keyring(&self, stored: &BTreeMap<String, StoredKey>) -> BTreeMap<String, String> {
-        let there = stored.iter().filter(|(_, stored)| **stored == StoredKey::IN_KEYRING);
+        let there = stored
+            .iter()
+            .filter(|(name, stored)| **stored == StoredKey::IN_KEYRING && !name.starts_with(LOGIN_PREFIX));
         let providers: Vec<String> = there.map(|(provider, _)| provider.clone()).collect();
         match self.env.keyring().read(providers.clone()) {
             Ok(keys) => {
@@ -297,5 +312,21 @@ impl Keys for EnvKeys {
                 self.in_keyring.get_or_init(|| self.in_keyring(stored)).get(provider).cloned()
             }
         }
+    }
+
+    fn load_secret(&self, name: &str) -> Option<String> {
+        self.env.key_store(self.storage).load(name).unwrap_or_else(|problem| {
+            warn(&problem);
+            None
+        })
+    }
+
+    fn store_secret(&self, name: &str, value: Option<&str>) -> Result<(), String> {
+        let store = self.env.key_store(self.storage);
+        let done = match value {
+            Some(value) => store.store(name, value.to_owned()).map(drop),
+            None => store.remove(name).map(drop),
+        };
+        done.map_err(|problem| problem.cause)
     }
 }

@@ -8,7 +8,7 @@ mod shapes;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
@@ -21,33 +21,52 @@ use shapes::{SHAPES, SecretShape};
 /// Minimum bytes of a registered value; a shorter one would be found everywhere.
 const MIN_VALUE_BYTES: usize = 8;
 
-/// Replaces secrets. Cheap to clone.
+/// Replaces secrets. Clones share the registered values, so a secret that is added later applies to all of them.
 #[derive(Clone, Default)]
-pub struct Redactor(Arc<KnownSecrets>);
+pub struct Redactor(Arc<RwLock<Arc<KnownSecrets>>>);
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct KnownSecrets {
     /// The name of the secret, by the index of the encoding in `forms`.
     names: Vec<String>,
-    forms: Option<AhoCorasick>,
+    /// The encodings of all values.
+    forms: Vec<String>,
+    matcher: Option<AhoCorasick>,
 }
 
 impl Redactor {
     /// Registers secrets, each a name and a value, in addition to the known shapes.
     pub fn new<N: Into<String>, V: AsRef<str>>(secrets: impl IntoIterator<Item = (N, V)>) -> Self {
-        let (mut names, mut forms) = (Vec::new(), Vec::new());
+        let redactor = Self::default();
+        redactor.add(secrets);
+        redactor
+    }
+
+    /// Registers more secrets, for example tokens that were renewed while an agent works.
+    pub fn add<N: Into<String>, V: AsRef<str>>(&self, secrets: impl IntoIterator<Item = (N, V)>) {
+        let mut slot = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = KnownSecrets::clone(&slot);
+        let count = known.forms.len();
         for (name, value) in secrets {
             let (name, value) = (name.into(), value.as_ref().trim());
-            if value.len() < MIN_VALUE_BYTES {
+            if value.len() < MIN_VALUE_BYTES || known.forms.iter().any(|form| form == value) {
                 continue;
             }
             for form in forms_of(value) {
-                forms.push(form);
-                names.push(name.clone());
+                known.forms.push(form);
+                known.names.push(name.clone());
             }
         }
-        let matcher = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&forms).ok();
-        Self(Arc::new(KnownSecrets { names, forms: matcher.filter(|_| !forms.is_empty()) }))
+        if known.forms.len() == count {
+            return;
+        }
+        let builder = &mut AhoCorasick::builder();
+        known.matcher = builder.match_kind(MatchKind::LeftmostLongest).build(&known.forms).ok();
+        *slot = Arc::new(known);
+    }
+
+    fn known(&self) -> Arc<KnownSecrets> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Returns the text without secrets.
@@ -82,12 +101,13 @@ impl Redactor {
     }
 
     fn replace_known<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let Some(forms) = self.0.forms.as_ref().filter(|forms| forms.is_match(text)) else {
+        let known = self.known();
+        let Some(forms) = known.matcher.as_ref().filter(|forms| forms.is_match(text)) else {
             return Cow::Borrowed(text);
         };
         let mut clean = String::with_capacity(text.len());
         forms.replace_all_with(text, &mut clean, |found, _, clean| {
-            let name = self.0.names.get(found.pattern().as_usize()).map_or("secret", String::as_str);
+            let name = known.names.get(found.pattern().as_usize()).map_or("secret", String::as_str);
             clean.push_str(&mark(name));
             true
         });
@@ -97,7 +117,7 @@ impl Redactor {
 
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Redactor").field("forms", &self.0.names.len()).finish_non_exhaustive()
+        f.debug_struct("Redactor").field("forms", &self.known().names.len()).finish_non_exhaustive()
     }
 }
 

@@ -31,6 +31,16 @@ fn finds_registered_value_in_every_encoding() {
     assert_eq!(redactor().text("abc is short"), "abc is short");
 }
 
+#[test]
+fn secret_that_is_added_later_applies_to_clones() {
+    let (redactor, clone) = (redactor(), redactor().clone());
+    let of_first = redactor.clone();
+    redactor.add([("TOKEN", "renewed-token-1")]);
+    assert_eq!(of_first.text("x renewed-token-1"), "x [redacted: TOKEN]");
+    assert_eq!(clone.text("x renewed-token-1"), "x renewed-token-1", "another redactor");
+    assert!(of_first.text("hunter2-canary/Zq+\"1").contains("MY_KEY"), "earlier secrets stay");
+}
+
 /// A text of each shape, composed here so that no scanner takes this file for a leak. The secret is in `<…>`.
 fn samples() -> Vec<(&'static str, String)> {
     let mixed = |length: usize| "aB3xZ9".repeat(40).chars().take(length).collect::<String>();

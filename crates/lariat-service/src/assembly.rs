@@ -23,6 +23,7 @@ use lariat_host::undo::UndoError;
 use lariat_model::ProviderRegistry;
 use lariat_model::http::ClientConfig;
 use lariat_runtime::prompt::{self, NoteWriter};
+use lariat_runtime::redact::Redactor;
 use lariat_runtime::typed::AnswerSchema;
 use lariat_runtime::{Agent, AgentBuilder, DailyBudget, Gate};
 use lariat_tools::{Commands, DeniedReads, OutgoingHttp, Workbench, default_tools, question_of};
@@ -53,7 +54,7 @@ use crate::{ServiceError, UserDirectories, private, sandbox_probe, temporary};
 pub(crate) struct SessionParts<'a> {
     pub(crate) place: &'a LoadedProject,
     pub(crate) folders: &'a UserDirectories,
-    pub(crate) keys: &'a dyn Keys,
+    pub(crate) keys: Arc<dyn Keys>,
     pub(crate) environment: Environment,
     pub(crate) store: Arc<dyn SessionStore>,
     pub(crate) archive: Arc<dyn SessionArchive>,
@@ -76,13 +77,13 @@ impl Session {
         let SessionParts { place, driving, .. } = &parts;
         let settings = &place.settings;
         let models =
-            Models::new(settings, parts.keys).with_catalogue(&place.catalogue).with_purpose(parts.purpose);
+            Models::new(settings, &*parts.keys).with_catalogue(&place.catalogue).with_purpose(parts.purpose);
         let model = with_region(models.selected_model()?).await;
         let form = driving.schema.clone().map(AnswerSchema::from_value).transpose();
         let form = form.map_err(|error| ServiceError::Schema(error.to_string()))?.map(Arc::new);
         let mut notices = notices(place);
         notices.extend(memory(&parts).map(|files| files.check()).unwrap_or_default());
-        let traces = Traces::of(settings, parts.keys, &parts.client, &mut notices);
+        let traces = Traces::of(settings, &*parts.keys, &parts.client, &mut notices);
 
         let environment = place.environment(&parts.environment);
         let supervisor = &parts.supervisor;
@@ -91,14 +92,8 @@ impl Session {
         let transcript = transcript(&parts, &mut notices).await;
         let gate = gate(&parts, supervisor, &environment, &commands, transcript.as_ref())?;
         notices.extend(import_note(&parts).await);
-        let mcp = Arc::new(McpServers::new(
-            place,
-            parts.folders,
-            parts.keys,
-            &commands,
-            &environment,
-            &parts.client,
-        ));
+        let redactor = Redactor::default();
+        let mcp = Arc::new(mcp_servers_with(&parts, &commands, &environment, &redactor));
         let bench = bench(&parts, commands, &environment, &gate, &mut notices);
         let mut tools = default_tools(&bench);
         let bash = tools.iter().find(|tool| tool.name() == "bash").cloned();
@@ -114,7 +109,7 @@ impl Session {
             Purpose::Inspecting => FirstContact::Skip,
         };
         tools.extend(mcp.tools(first, &mut notices).await);
-        let apis = OpenApis::new(place, parts.folders, parts.keys, &parts.client);
+        let apis = OpenApis::new(place, parts.folders, &*parts.keys, &parts.client);
         tools.extend(apis.tools(&mut notices));
         if let Some(only) = &place.tools {
             tools.retain(|tool| only.contains(tool.name()));
@@ -132,6 +127,7 @@ impl Session {
             .store(Arc::clone(&parts.store))
             .session_id(parts.session_id.clone())
             .tools(tools)
+            .redactor(redactor)
             .permission_policy(Arc::clone(&gate))
             .retry(retry(settings))
             .checkpoints(settings.undo.checkpoints)
@@ -159,6 +155,7 @@ impl Session {
             trust: place.opened.trust,
             session_id: parts.session_id.clone(),
             gate: Arc::clone(&gate),
+            mcp: mcp.clone(),
             shell,
         });
         if settings.context.guidance {
@@ -202,7 +199,17 @@ impl Session {
 pub(crate) async fn mcp_servers(parts: SessionParts<'_>) -> McpServers {
     let environment = parts.place.environment(&parts.environment);
     let commands = commands(&parts, &environment, &mut Vec::new()).await;
-    McpServers::new(parts.place, parts.folders, parts.keys, &commands, &environment, &parts.client)
+    mcp_servers_with(&parts, &commands, &environment, &Redactor::default())
+}
+
+fn mcp_servers_with(
+    parts: &SessionParts<'_>,
+    commands: &Commands,
+    environment: &Environment,
+    redactor: &Redactor,
+) -> McpServers {
+    let SessionParts { place, folders, keys, client, .. } = parts;
+    McpServers::new(place, folders, keys, commands, environment, client, redactor)
 }
 
 /// Sets the region of a Bedrock model to the one that AWS's tools would use, unless its configuration or a variable names one.

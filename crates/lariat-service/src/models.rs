@@ -21,6 +21,20 @@ pub trait Keys: Send + Sync {
 
     /// The key that the user stored for a provider.
     fn stored_key(&self, provider: &str) -> Option<String>;
+
+    /// Reads a secret that `store_secret` saved, in this process or another one. May block.
+    fn load_secret(&self, name: &str) -> Option<String> {
+        self.stored_key(name)
+    }
+
+    /// Saves a secret where API keys are kept, or removes it. May block.
+    ///
+    /// # Errors
+    /// The reason why it could not be saved.
+    fn store_secret(&self, name: &str, value: Option<&str>) -> Result<(), String> {
+        let _ = (name, value);
+        Err("this program does not store secrets".to_owned())
+    }
 }
 
 /// A known provider.

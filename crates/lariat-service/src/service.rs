@@ -300,7 +300,7 @@ impl LocalService {
         SessionParts {
             place,
             folders: &self.folders,
-            keys: &*self.keys,
+            keys: Arc::clone(&self.keys),
             environment: self.environment.clone(),
             store: Arc::clone(&self.store) as Arc<dyn SessionStore>,
             archive: self.archive(),

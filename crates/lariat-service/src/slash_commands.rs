@@ -1,4 +1,5 @@
-//! Gives the model the text of a `/` command or skill that the user invoked.
+//! Gives the model the text of a `/` command, a skill or a prompt of an MCP server that the user invoked, and of the resources
+//! of MCP servers that the user mentioned.
 //!
 //! The user's message stays as it was typed; the text of the command follows it as a note, so every front end and every way
 //! to send a message has the same commands. Commands are read when they are invoked: a change of the file applies at once.
@@ -18,6 +19,7 @@ use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::content::{ToolCall, joined_text};
 use lariat_core::context::{ContextSource, Note, NotesQuery};
+use lariat_core::display;
 use lariat_core::id::SessionId;
 use lariat_core::message::Origin;
 use lariat_core::permission::{PermissionPolicy as _, PolicyQuery, Verdict};
@@ -29,6 +31,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::local::{commands, skills};
+use crate::mcp::{McpServers, known_prompts, mentions};
 use crate::{LoadedProject, UserDirectories};
 
 /// Number of messages, from the newest on, among which the user's newest message is looked for.
@@ -48,11 +51,11 @@ pub struct SlashCommand {
     pub arguments: String,
     /// What it does, in a line.
     pub description: String,
-    /// Where it comes from: `user` or `project`.
+    /// Where it comes from: `user`, `project` or `mcp`.
     pub source: String,
     /// Whether it is a skill.
     pub is_skill: bool,
-    /// Its file.
+    /// Its file; for a prompt of an MCP server, the record of the server.
     pub path: PathBuf,
 }
 
@@ -67,6 +70,14 @@ impl LoadedProject {
         for skill in skills.skills().iter().filter(|skill| commands.find(&skill.name).is_none()) {
             all.push(SlashCommand::of_skill(skill));
         }
+        all.extend(known_prompts(self, folders).into_iter().map(|known| SlashCommand {
+            name: known.prompt.command_name(&known.server),
+            arguments: known.prompt.argument_hint(),
+            description: display::line(known.prompt.description.as_deref().unwrap_or_default()).into_owned(),
+            source: "mcp".to_owned(),
+            is_skill: false,
+            path: known.path,
+        }));
         all.sort_by(|one, other| one.name.cmp(&other.name));
         let warnings = commands.warnings().iter().map(|warning| (&warning.path, &warning.problem));
         let warnings =
@@ -107,6 +118,8 @@ pub(crate) struct InvokedCommands {
     pub(crate) trust: Trust,
     pub(crate) session_id: SessionId,
     pub(crate) gate: Arc<Gate>,
+    /// The MCP servers, for their prompts and resources.
+    pub(crate) mcp: McpServers,
     /// The tool that runs shell commands, if the session has it.
     pub(crate) shell: Option<Arc<dyn AgentTool>>,
 }
@@ -116,9 +129,22 @@ impl ContextSource for InvokedCommands {
         Box::pin(async move {
             self.gate.set_command_rules(self.rules_of_newest(&query));
             let mut notes = Vec::new();
-            for message in unanswered(&query) {
-                let Some((name, arguments)) = is_invocation(&message) else { continue };
-                notes.extend(self.text(name, arguments).await.map(|text| Note::new(section(name), text)));
+            let (messages, sent) = unanswered(&query);
+            let servers = self.mcp.names();
+            for message in messages {
+                if let Some((name, arguments)) = is_invocation(&message)
+                    && !sent.contains(&section(name))
+                {
+                    let text = self.text(name, arguments).await;
+                    notes.extend(text.map(|text| Note::new(section(name), text)));
+                }
+                for (server, uri) in mentions(&message, &servers) {
+                    let section = format!("resource @{server}:{uri}");
+                    if !sent.contains(&section) {
+                        let text = self.mcp.resource_text(server, uri).await;
+                        notes.extend(text.map(|text| Note::new(section, text)));
+                    }
+                }
             }
             notes
         })
@@ -130,8 +156,8 @@ impl ContextSource for InvokedCommands {
     }
 }
 
-/// The newest messages of the user whose commands have no note yet, the oldest first.
-fn unanswered(query: &NotesQuery) -> Vec<String> {
+/// The newest messages of the user that have no answer yet, the oldest first, and the sections of the notes that follow them.
+fn unanswered(query: &NotesQuery) -> (Vec<String>, Vec<String>) {
     let (mut messages, mut sent) = (Vec::new(), Vec::new());
     let mut has_prompt = false;
     for message in query.window.iter_back().take(MAX_MESSAGES) {
@@ -142,17 +168,14 @@ fn unanswered(query: &NotesQuery) -> Vec<String> {
         match &user.origin {
             Origin::Person => {
                 has_prompt = true;
-                let text = joined_text(&user.content);
-                if is_invocation(&text).is_some_and(|(name, _)| !sent.contains(&section(name))) {
-                    messages.push(text);
-                }
+                messages.push(joined_text(&user.content));
             }
             Origin::Note { section } => sent.push(section.clone()),
             _ => {}
         }
     }
     messages.reverse();
-    messages
+    (messages, sent)
 }
 
 /// The name of the note of a command.
@@ -183,6 +206,9 @@ impl InvokedCommands {
     /// The note for a command or a skill; `None` if there is none of this name.
     async fn text(&self, name: &str, arguments: &str) -> Option<String> {
         let home = Some(self.home.as_path());
+        if let Some(text) = self.mcp.prompt_text(name, arguments).await {
+            return Some(text);
+        }
         let commands = commands(&self.workspace, home, self.trust);
         if let Some(command) = commands.find(name) {
             return Some(self.command(command, arguments).await);

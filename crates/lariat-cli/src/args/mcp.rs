@@ -24,6 +24,10 @@ pub(crate) enum McpCommand {
     Test(McpNameArgs),
     /// Review the tools that a server changed, and accept them.
     Trust(McpTrustArgs),
+    /// Log in to a service in your browser.
+    Login(McpLoginArgs),
+    /// Remove your login at a service.
+    Logout(McpNameArgs),
     /// Show what a server wrote to standard error when it ran last.
     Logs(McpNameArgs),
 }
@@ -39,6 +43,18 @@ pub(crate) struct McpListArgs {
 pub(crate) struct McpNameArgs {
     /// Name of the server.
     pub(crate) name: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct McpLoginArgs {
+    /// Name of the server.
+    pub(crate) name: String,
+    /// Rights to ask for, separated by spaces [default: those that the server names].
+    #[arg(long, value_name = "SCOPES")]
+    pub(crate) scope: Option<String>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
 use lariat_core::nearest::nearest;
-use lariat_service::config::{KeyStorage, Settings};
+use lariat_service::config::Settings;
 use lariat_service::models::KNOWN;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use serde::Serialize;
@@ -13,7 +13,7 @@ use super::print::{self, Column};
 use crate::args::manage::{AuthArgs, AuthCommand};
 use crate::detect;
 use crate::exit::Exit;
-use crate::keys::{KeyFile, StoredKey};
+use crate::keys::{KeyStore, StoredIn};
 use crate::problem::Problem;
 use crate::process_env::ProcessEnv;
 
@@ -28,11 +28,11 @@ struct Status {
 
 pub(crate) fn auth(env: &ProcessEnv, args: AuthArgs) -> CommandResult {
     let settings = env.load_project(&env.load_options(None))?.settings;
-    let file = KeyFile::new(env.folders.keys());
+    let store = env.key_store(settings.auth.store);
     match args.command {
         AuthCommand::Status(args) => status(env, &settings, args.json),
-        AuthCommand::Login(args) => login(env, &settings, &file, &args.provider),
-        AuthCommand::Logout(args) => logout(env, &file, &args.provider),
+        AuthCommand::Login(args) => login(&settings, &store, &args.provider),
+        AuthCommand::Logout(args) => logout(&store, &args.provider),
     }
 }
 
@@ -70,7 +70,7 @@ fn status(env: &ProcessEnv, settings: &Settings, json: bool) -> CommandResult {
     Ok(Exit::Done)
 }
 
-fn login(env: &ProcessEnv, settings: &Settings, file: &KeyFile, provider: &str) -> CommandResult {
+fn login(settings: &Settings, store: &KeyStore, provider: &str) -> CommandResult {
     let own = || settings.providers.keys().map(String::as_str);
     let known = || KNOWN.iter().map(|known| known.name).chain(own());
     // The credential of an API: `keyring:openapi.NAME`.
@@ -94,63 +94,36 @@ fn login(env: &ProcessEnv, settings: &Settings, file: &KeyFile, provider: &str) 
         )
         .hint("enter only the key, on one line"));
     }
-    store_key(env, settings, file, provider, key)
+    store_key(store, provider, key)
 }
 
-/// Stores a key in the keyring, or in the file if `auth.store` says so or the keyring fails.
-fn store_key(
-    env: &ProcessEnv,
-    settings: &Settings,
-    file: &KeyFile,
-    provider: &str,
-    key: String,
-) -> CommandResult {
-    let (keyring, wanted) = (env.keyring(), settings.auth.store);
-    // Read first, so that an unusable file prevents storing anything anywhere.
-    let before = file.load()?.remove(provider);
-    let attempt = (wanted != KeyStorage::File).then(|| keyring.store(provider, &key));
-    let failure = match attempt {
-        Some(Ok(())) => {
-            file.store(provider, StoredKey::IN_KEYRING)?;
+/// Stores a key, and says where.
+fn store_key(store: &KeyStore, provider: &str, key: String) -> CommandResult {
+    match store.store(provider, key)? {
+        StoredIn::Keyring => {
             print::note(&format!("stored the key for {provider} in the system keyring"));
-            return Ok(Exit::Done);
         }
-        Some(Err(keyring_error)) if wanted == KeyStorage::Keyring => {
-            return Err(keyring_error.problem("nothing was stored: the keyring is unavailable"));
-        }
-        Some(Err(keyring_error)) => Some(keyring_error),
-        None => None,
-    };
-    file.store(provider, StoredKey::Key(key))?;
-    let reason = failure
-        .as_ref()
-        .map(|keyring_error| format!("; the keyring is unavailable: {}", keyring_error.cause));
-    let path = file.path().display();
-    print::note(&format!(
-        "stored the key for {provider} in {path}, readable only by you{}",
-        reason.unwrap_or_default()
-    ));
-    if before == Some(StoredKey::IN_KEYRING) {
-        // Does not query a keyring that just failed.
-        if failure.map_or_else(|| keyring.remove(provider), Err).is_err() {
-            print::note(&format!("warning: the previous key for {provider} is still in the keyring"));
+        StoredIn::File { failure, is_old_left } => {
+            let reason = failure.map(|error| format!("; the keyring is unavailable: {}", error.cause));
+            print::note(&format!(
+                "stored the key for {provider} in {}, readable only by you{}",
+                store.file.path().display(),
+                reason.unwrap_or_default()
+            ));
+            if is_old_left {
+                print::note(&format!("warning: the previous key for {provider} is still in the keyring"));
+            }
         }
     }
     Ok(Exit::Done)
 }
 
-fn logout(env: &ProcessEnv, file: &KeyFile, provider: &str) -> CommandResult {
-    let Some(stored) = file.load()?.remove(provider) else {
+fn logout(store: &KeyStore, provider: &str) -> CommandResult {
+    if !store.remove(provider)? {
         return Err(Problem::new(Exit::Failed, format!("no key is stored for {provider}"))
-            .at(file.path().display().to_string())
+            .at(store.file.path().display().to_string())
             .hint("`lariat auth status` shows where your keys are"));
-    };
-    if stored == StoredKey::IN_KEYRING {
-        let removed = env.keyring().remove(provider);
-        removed
-            .map_err(|keyring_error| keyring_error.problem("could not remove the key from the keyring"))?;
     }
-    file.remove(provider)?;
     print::note(&format!("removed the key for {provider}"));
     Ok(Exit::Done)
 }

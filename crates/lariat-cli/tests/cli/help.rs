@@ -43,6 +43,8 @@ pub(crate) const COMMANDS: &[&str] = &[
     "mcp add",
     "mcp get",
     "mcp list",
+    "mcp login",
+    "mcp logout",
     "mcp logs",
     "mcp remove",
     "mcp test",

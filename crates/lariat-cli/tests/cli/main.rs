@@ -28,6 +28,8 @@ mod keyring;
 mod kit;
 mod management_commands;
 mod mcp;
+mod mcp_login;
+mod mcp_offered;
 mod memory;
 mod openapi;
 mod pty;

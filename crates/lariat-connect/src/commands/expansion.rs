@@ -86,7 +86,7 @@ fn filled(text: &str, arguments: &str, words: &[String]) -> String {
 }
 
 /// The words of the arguments. Quotes keep words together; an unfinished quote reaches to the end.
-fn words(arguments: &str) -> Vec<String> {
+pub fn words(arguments: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;

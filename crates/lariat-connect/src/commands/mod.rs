@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use lariat_core::permission::split_rules;
 use lariat_host::files::{FileError, Kind, Workspace};
 
-pub use expansion::{ExpandedPart, is_invocation};
+pub use expansion::{ExpandedPart, is_invocation, words};
 
 use crate::skills::FrontMatter;
 

@@ -154,7 +154,7 @@ impl AgentTool for McpToolAdapter {
 
 impl McpToolAdapter {
     fn result(&self, result: McpToolCallResult) -> Result<ToolResult, ToolError> {
-        let mut content: Vec<Content> = result.content.into_iter().map(shown).collect();
+        let mut content: Vec<Content> = result.content.into_iter().map(shown_content).collect();
         let has_text = content.iter().any(|block| block.as_text().is_some_and(|text| !text.is_empty()));
         if let Some(structured) = result.structured_content.as_ref().filter(|_| !has_text) {
             content.push(Content::text(display::json(&structured.to_string())));
@@ -178,6 +178,11 @@ impl McpToolAdapter {
     fn failure(&self, error: McpError) -> ToolError {
         let server = self.server().map(|name| format!("MCP server `{name}`: ")).unwrap_or_default();
         match error {
+            McpError::LoginRequired { .. } => {
+                let hint =
+                    self.server().map(|name| format!("; hint: the user can run `lariat mcp login {name}`"));
+                ToolError::Failed(format!("{server}{error}{}", hint.unwrap_or_default()))
+            }
             McpError::ToolsChanged(_) | McpError::JsonRpc { .. } | McpError::Serialization(_) => {
                 ToolError::Failed(format!("{server}{error}"))
             }
@@ -190,7 +195,8 @@ impl McpToolAdapter {
     }
 }
 
-fn shown(content: McpContent) -> Content {
+/// Content of a server for a model: text is neutralised, and what models cannot see is described.
+pub fn shown_content(content: McpContent) -> Content {
     match content {
         McpContent::Text { text } => Content::text(display::output(&text)),
         McpContent::Image { data, mime_type } if IMAGES.contains(&mime_type.as_str()) && is_base64(&data) => {

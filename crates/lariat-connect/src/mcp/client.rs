@@ -10,11 +10,12 @@ use lariat_host::process::{Environment, Exit, Input, Launch, Output, Process, Su
 use lariat_http::{ClientConfig, HttpClient};
 use serde_json::{Map, Value};
 
+use super::authorized_client::McpHttpClient;
 use super::config::{CALL_TIMEOUT, START_TIMEOUT};
-use super::content::{McpToolCallResult, McpToolInfo};
+use super::content::{McpContent, McpPromptInfo, McpToolCallResult, McpToolInfo};
 use super::error::McpError;
 use super::http;
-use super::protocol::{Connection, ProtocolEra};
+use super::protocol::{Connection, Progress, ProtocolEra};
 use super::sse;
 use super::stdio::{Fault, StdioPipe};
 
@@ -35,7 +36,7 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct McpLimits {
-    /// For the start of the server and for a list of tools.
+    /// For the start of the server, for a list, for a prompt and for a resource.
     pub start: Duration,
     /// For a tool call, counted again from each report of progress.
     pub call: Duration,
@@ -58,6 +59,8 @@ impl McpLimits {
 pub struct McpClient {
     connection: Connection,
     program: Option<Program>,
+    /// Sends the requests to a service.
+    http: Option<McpHttpClient>,
     limits: McpLimits,
     about: McpConnection,
 }
@@ -120,16 +123,14 @@ impl McpClient {
     /// # Errors
     /// If the service cannot be reached, or does not answer in time.
     pub async fn connect_service(
-        client: HttpClient,
+        client: impl Into<McpHttpClient>,
         url: &str,
         headers: &BTreeMap<String, String>,
         era: Option<ProtocolEra>,
         limits: McpLimits,
     ) -> Result<Self, McpError> {
-        let opening = Box::pin(http::open(client, url, headers, era));
-        let opened = tokio::time::timeout(limits.start, opening).await;
-        let connection = opened.map_err(|_| McpError::TimedOut(limits.start))??;
-        Ok(Self::new(connection, None, limits))
+        let client = client.into();
+        Self::contact(http::open(client.clone(), url, headers, era), client, limits).await
     }
 
     /// Opens a connection to a service that speaks the older HTTP with server-sent events.
@@ -137,14 +138,25 @@ impl McpClient {
     /// # Errors
     /// If the service cannot be reached, or does not answer in time.
     pub async fn connect_sse(
-        client: HttpClient,
+        client: impl Into<McpHttpClient>,
         url: &str,
         headers: &BTreeMap<String, String>,
         limits: McpLimits,
     ) -> Result<Self, McpError> {
-        let opened = tokio::time::timeout(limits.start, Box::pin(sse::open(client, url, headers))).await;
-        let connection = opened.map_err(|_| McpError::TimedOut(limits.start))??;
-        Ok(Self::new(connection, None, limits))
+        let client = client.into();
+        Self::contact(sse::open(client.clone(), url, headers), client, limits).await
+    }
+
+    async fn contact(
+        opening: impl Future<Output = Result<Connection, McpError>>,
+        client: McpHttpClient,
+        limits: McpLimits,
+    ) -> Result<Self, McpError> {
+        let opened = tokio::time::timeout(limits.start, Box::pin(opening)).await;
+        match opened.unwrap_or(Err(McpError::TimedOut(limits.start))) {
+            Ok(connection) => Ok(Self { http: Some(client), ..Self::new(connection, None, limits) }),
+            Err(error) => Err(client.login_error().unwrap_or(error)),
+        }
     }
 
     /// Starts a program as `launch` says, and opens a connection to it. Sets its input, output and time limit. Without an
@@ -197,7 +209,7 @@ impl McpClient {
             era: connection.era(),
             server: connection.server_name(),
         };
-        Self { connection, program, limits, about }
+        Self { connection, program, http: None, limits, about }
     }
 
     /// What both sides agreed on.
@@ -225,9 +237,43 @@ impl McpClient {
     /// # Errors
     /// If the server does not answer in time, or breaks the protocol.
     pub async fn list_tools(&self) -> Result<Vec<McpToolInfo>, McpError> {
-        let listed = tokio::time::timeout(self.limits.start, Box::pin(self.connection.list_tools())).await;
-        match listed {
-            Ok(Ok(tools)) => Ok(tools),
+        self.within_start(self.connection.list_tools()).await
+    }
+
+    /// Lists the prompts of the server; none if it has none.
+    ///
+    /// # Errors
+    /// If the server does not answer in time, or breaks the protocol.
+    pub async fn list_prompts(&self) -> Result<Vec<McpPromptInfo>, McpError> {
+        self.within_start(self.connection.list_prompts()).await
+    }
+
+    /// Reads a prompt with these arguments: its messages, each with its role (`user` or `assistant`).
+    ///
+    /// # Errors
+    /// If the server does not know the prompt, does not answer in time, or breaks the protocol.
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Vec<(&'static str, McpContent)>, McpError> {
+        self.within_start(self.connection.get_prompt(name, arguments)).await
+    }
+
+    /// Reads a resource.
+    ///
+    /// # Errors
+    /// If the server does not know the resource, does not answer in time, or breaks the protocol.
+    pub async fn read_resource(&self, uri: &str) -> Result<Vec<McpContent>, McpError> {
+        self.within_start(self.connection.read_resource(uri)).await
+    }
+
+    async fn within_start<T>(
+        &self,
+        request: impl Future<Output = Result<T, McpError>>,
+    ) -> Result<T, McpError> {
+        match tokio::time::timeout(self.limits.start, Box::pin(request)).await {
+            Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(self.explain(error).await),
             Err(_) => Err(McpError::TimedOut(self.limits.start)),
         }
@@ -256,11 +302,11 @@ impl McpClient {
         cancel: &CancellationToken,
         report: &(dyn Fn(String) + Sync),
     ) -> Result<McpToolCallResult, McpError> {
-        let mut progress = self.connection.progress();
+        let (reports, mut progress) = tokio::sync::watch::channel(Progress::default());
         let started = tokio::time::Instant::now();
         let last = started + self.limits.call * MAX_EXTENSIONS;
         let mut deadline = started + self.limits.call;
-        let mut call = Box::pin(self.connection.call_tool(name, arguments));
+        let mut call = Box::pin(self.connection.call_tool(name, arguments, reports));
         loop {
             tokio::select! {
                 result = &mut call => return match result {
@@ -301,8 +347,11 @@ impl McpClient {
         }
     }
 
-    /// Adds how the program ended to the error of a closed connection.
+    /// Adds how the program ended to the error of a closed connection, and says if the user must log in.
     async fn explain(&self, error: McpError) -> McpError {
+        if let Some(error) = self.http.as_ref().and_then(McpHttpClient::login_error) {
+            return error;
+        }
         match &self.program {
             Some(program) => program.explain(error).await,
             None => error,

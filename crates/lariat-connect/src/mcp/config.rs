@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::login::LoginOptions;
 use super::variables::expand;
 
 /// How long a server may take to start and to list its tools.
@@ -19,6 +20,9 @@ pub(super) const START_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(300);
 /// Maximum length of a server's name: with a tool's name it must fit into 64 characters.
 const MAX_NAME: usize = 32;
+
+/// How many characters of the hash of an address the name of a login has.
+const LOGIN_HASH: usize = 16;
 
 /// Why an entry cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +48,8 @@ pub struct McpServerConfig {
     pub call_timeout: Duration,
     /// How its sandbox differs from that of commands.
     pub sandbox: ServerSandbox,
+    /// How to log in to a service.
+    pub login: LoginOptions,
     identity: String,
 }
 
@@ -124,6 +130,16 @@ pub struct ServerSandbox {
     pub writable: Vec<PathBuf>,
 }
 
+/// How to log in to a service, as Claude Code writes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct OAuthEntry {
+    client_id: Option<String>,
+    callback_port: Option<u16>,
+    scopes: Option<String>,
+    auth_server_metadata_url: Option<String>,
+}
+
 /// The fields of an entry. Other programs add fields of their own, so unknown ones are ignored.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -143,6 +159,7 @@ struct Entry {
     /// In milliseconds.
     #[serde(alias = "startTimeout")]
     start_timeout: Option<u64>,
+    oauth: OAuthEntry,
     sandbox: ServerSandbox,
 }
 
@@ -198,6 +215,18 @@ impl McpServerConfig {
                 )));
             }
         };
+        let headers = match &transport {
+            McpTransport::Http { headers, .. } | McpTransport::Sse { headers, .. } => headers.clone(),
+            McpTransport::Stdio { .. } => BTreeMap::new(),
+        };
+        let OAuthEntry { client_id, callback_port, scopes, auth_server_metadata_url } = written.oauth.clone();
+        let login = LoginOptions {
+            client_id: client_id.as_deref().map(text).transpose()?,
+            callback_port,
+            scopes,
+            metadata_url: auth_server_metadata_url,
+            headers,
+        };
         let time = |milliseconds: Option<u64>, default| {
             milliseconds.filter(|limit| *limit > 0).map_or(default, Duration::from_millis)
         };
@@ -207,14 +236,33 @@ impl McpServerConfig {
             start_timeout: time(written.start_timeout, START_TIMEOUT),
             call_timeout: time(written.timeout, CALL_TIMEOUT),
             sandbox: written.sandbox.clone(),
+            login,
             identity: identity(name, scope, &written),
         })
     }
 
-    /// A hash of the scope, the name and the text of the command, arguments, variables, working directory, address and
-    /// headers. The values of `${VAR}` are not part of it, so that a new token is not a new server.
+    /// A hash of the scope, the name and the text of the command, arguments, variables, working directory, address, headers
+    /// and authorization server. The values of `${VAR}` are not part of it, so that a new token is not a new server.
     pub fn identity(&self) -> &str {
         &self.identity
+    }
+
+    /// The identity of an entry whose variables need not have values.
+    ///
+    /// # Errors
+    /// If the entry cannot be read.
+    pub fn identity_of(name: &str, entry: &Value, scope: &str) -> Result<String, McpConfigError> {
+        let read = Entry::deserialize(entry);
+        let failed =
+            |error: serde_json::Error| McpConfigError { name: name.to_owned(), reason: error.to_string() };
+        Ok(identity(name, scope, &read.map_err(failed)?))
+    }
+
+    /// The name under which the login of the user is stored: the server's name and a hash of its address, so that a server
+    /// of the same name at another address has another login.
+    pub fn login_name(&self) -> String {
+        let hash = blake3::hash(self.transport.target().as_bytes()).to_hex();
+        format!("{}.{}", self.name, hash.chars().take(LOGIN_HASH).collect::<String>())
     }
 }
 
@@ -252,6 +300,13 @@ fn identity(name: &str, scope: &str, entry: &Entry) -> String {
         for (key, value) in map {
             add(field, key);
             add("value", value);
+        }
+    }
+    let oauth = &entry.oauth;
+    let login = [("client", &oauth.client_id), ("metadata", &oauth.auth_server_metadata_url)];
+    for (field, text) in login {
+        if let Some(text) = text {
+            add(field, text);
         }
     }
     hasher.finalize().to_hex().to_string()

@@ -1,7 +1,8 @@
-//! What servers send: descriptions of tools, and results of tool calls.
+//! What servers send: descriptions of tools and prompts, and results of tool calls.
 
+use lariat_core::display;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::tool_change::{PinnedTool, schema_lines};
 
@@ -45,6 +46,76 @@ impl PinnedTool for McpToolInfo {
     }
 }
 
+/// A prompt, as its server describes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct McpPromptInfo {
+    /// The server's name for it.
+    pub name: String,
+    /// What it does.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Its arguments, in their order.
+    #[serde(default)]
+    pub arguments: Vec<McpPromptArgument>,
+}
+
+/// An argument of a prompt.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct McpPromptArgument {
+    /// Its name.
+    pub name: String,
+    /// Whether the prompt needs it.
+    #[serde(default)]
+    pub required: bool,
+}
+
+impl McpPromptInfo {
+    /// The name of the `/` command for this prompt of a server, as Claude Code spells it: `mcp__server__prompt`. A character
+    /// that a command cannot have becomes `_`.
+    pub fn command_name(&self, server: &str) -> String {
+        let fits = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | ':' | '.');
+        let name: String = self.name.chars().map(|letter| if fits(letter) { letter } else { '_' }).collect();
+        format!("mcp__{server}__{name}")
+    }
+
+    /// The arguments to show to the user, such as `[issue] [priority]`.
+    pub fn argument_hint(&self) -> String {
+        let shown = |argument: &McpPromptArgument| match argument.required {
+            true => format!("<{}>", display::line(&argument.name)),
+            false => format!("[{}]", display::line(&argument.name)),
+        };
+        self.arguments.iter().map(shown).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Assigns the words that the user typed to the arguments in their order; the last argument gets the rest.
+    ///
+    /// # Errors
+    /// Names the required arguments that have no word.
+    pub fn fill(&self, words: &[String]) -> Result<Map<String, Value>, String> {
+        let last = self.arguments.len().saturating_sub(1);
+        let mut filled = Map::new();
+        for (at, argument) in self.arguments.iter().enumerate() {
+            let value = match words.get(at..) {
+                Some(rest) if at == last && !rest.is_empty() => Some(rest.join(" ")),
+                Some([word, ..]) => Some(word.clone()),
+                _ => None,
+            };
+            match value {
+                Some(value) => drop(filled.insert(argument.name.clone(), value.into())),
+                None if argument.required => {
+                    return Err(format!("the argument `{}` is missing", display::line(&argument.name)));
+                }
+                None => {}
+            }
+        }
+        Ok(filled)
+    }
+}
+
 /// One part of the result of a tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
@@ -85,4 +156,32 @@ pub struct McpToolCallResult {
     /// Whether the tool reported an error.
     #[serde(default)]
     pub is_error: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prompt(arguments: &[(&str, bool)]) -> McpPromptInfo {
+        let argument = |(name, required): &(&str, bool)| McpPromptArgument {
+            name: (*name).to_owned(),
+            required: *required,
+        };
+        let arguments = arguments.iter().map(argument).collect();
+        McpPromptInfo { name: "code review/now".to_owned(), description: None, arguments }
+    }
+
+    #[test]
+    fn words_fill_arguments_in_their_order() {
+        let prompt = prompt(&[("file", true), ("why", false)]);
+        let fill = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            prompt.fill(&words).map(|filled| Value::Object(filled).to_string())
+        };
+        assert_eq!(fill(&["a"]).unwrap(), r#"{"file":"a"}"#);
+        assert_eq!(fill(&["a", "b", "c"]).unwrap(), r#"{"file":"a","why":"b c"}"#);
+        assert!(fill(&[]).unwrap_err().contains("`file`"));
+        assert_eq!(prompt.command_name("git"), "mcp__git__code_review_now");
+        assert_eq!(prompt.argument_hint(), "<file> [why]");
+    }
 }

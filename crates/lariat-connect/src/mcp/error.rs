@@ -36,6 +36,18 @@ pub enum McpError {
     /// The caller cancelled the request.
     #[error("the request was cancelled")]
     Cancelled,
+    /// The server wants a login of the user, or one with more rights.
+    #[error("the server needs a login{}", .scope.as_ref().map(|scope| format!(" with the scope `{scope}`")).unwrap_or_default())]
+    LoginRequired {
+        /// The scopes that the user's login lacks, separated by spaces.
+        scope: Option<String>,
+    },
+    /// A login failed.
+    #[error("{0}")]
+    Login(String),
+    /// An authorization server cannot be reached.
+    #[error("the authorization server cannot be reached: {0}")]
+    LoginUnreachable(String),
     /// The server offers other tools than the user accepted.
     #[error("{0}")]
     ToolsChanged(String),
@@ -44,6 +56,9 @@ pub enum McpError {
 impl McpError {
     /// Whether the same request may succeed later, on a new connection.
     pub const fn is_retryable(&self) -> bool {
-        matches!(self, Self::ConnectionClosed(_) | Self::TimedOut(_) | Self::Io(_))
+        matches!(
+            self,
+            Self::ConnectionClosed(_) | Self::TimedOut(_) | Self::Io(_) | Self::LoginUnreachable(_)
+        )
     }
 }

@@ -15,7 +15,7 @@ use futures_util::stream::BoxStream;
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use lariat_core::display;
 use lariat_host::sandbox::is_internal;
-use lariat_http::{AddressCheck, BodyStream, HttpClient, HttpResponse, Transport, TransportError};
+use lariat_http::{AddressCheck, BodyStream, HttpResponse, TransportError};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, ServerJsonRpcMessage};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{
@@ -24,6 +24,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::{Sse, SseStream};
 
+use super::authorized_client::McpHttpClient;
 use super::error::McpError;
 use super::protocol::{Connection, ProtocolEra};
 use super::stdio::MAX_MESSAGE;
@@ -48,7 +49,7 @@ pub enum ReachableAddresses {
 
 impl AddressCheck for ReachableAddresses {
     fn check(&self, host: &str, address: IpAddr) -> Result<(), String> {
-        let is_named = matches!(host, "localhost" | "127.0.0.1" | "::1" | "[::1]") && address.is_loopback();
+        let is_named = names_loopback(host) && address.is_loopback();
         if *self == Self::All || is_named || !is_internal(address) {
             return Ok(());
         }
@@ -58,9 +59,14 @@ impl AddressCheck for ReachableAddresses {
     }
 }
 
+/// Whether a host is a usual name or address of this machine.
+pub(super) fn names_loopback(host: &str) -> bool {
+    matches!(host, "localhost" | "127.0.0.1" | "::1" | "[::1]")
+}
+
 /// Opens a connection to a service.
 pub(super) async fn open(
-    client: HttpClient,
+    client: McpHttpClient,
     url: &str,
     headers: &BTreeMap<String, String>,
     era: Option<ProtocolEra>,
@@ -75,7 +81,7 @@ pub(super) async fn open(
     let headers = headers.iter().map(header).collect::<Result<HashMap<_, _>, McpError>>()?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers);
     config.max_sse_event_size = MAX_MESSAGE;
-    let transport = StreamableHttpClientTransport::with_client(Sender(Arc::new(client)), config);
+    let transport = StreamableHttpClientTransport::with_client(Sender(client), config);
     Connection::open(transport, era).await
 }
 
@@ -83,7 +89,7 @@ type HttpError = StreamableHttpError<TransportError>;
 
 /// Sends the requests of `rmcp`.
 #[derive(Clone)]
-struct Sender(Arc<HttpClient>);
+struct Sender(McpHttpClient);
 
 impl Sender {
     async fn send(

@@ -3,6 +3,8 @@
 //! - [`McpServerConfig`]: one entry of `.mcp.json`, with its variables expanded. [`McpServerConfig::identity`] changes when
 //!   the entry would start or contact something else.
 //! - [`McpClient`]: a connection to a server that runs. [`McpToolAdapter`]: one of its tools, for an agent.
+//! - [`McpHttpClient`]: sends the requests to a service, with the token of a [`ServerLogin`] if it has one. [`McpLogin`]: one
+//!   login of the user.
 //! - [`McpServer`]: a server that starts when a tool is called, and again after it died.
 //!
 //! [`tool_change`](crate::tool_change) tells how the tools of a server differ from the ones that the user accepted.
@@ -11,23 +13,27 @@
 //! have a maximum size, its text is neutralised, and each wait for it has a deadline.
 
 mod adapter;
+mod authorized_client;
 mod client;
 mod config;
 mod content;
 mod error;
 mod http;
+mod login;
 mod protocol;
 mod server;
 mod sse;
 mod stdio;
 mod variables;
 
-pub use adapter::McpToolAdapter;
+pub use adapter::{McpToolAdapter, shown_content};
+pub use authorized_client::McpHttpClient;
 pub use client::{McpClient, McpConnection, McpLimits};
 pub use config::{McpConfigError, McpServerConfig, McpTransport, ServerSandbox};
-pub use content::{McpContent, McpToolCallResult, McpToolInfo};
+pub use content::{McpContent, McpPromptArgument, McpPromptInfo, McpToolCallResult, McpToolInfo};
 pub use error::McpError;
 pub use http::ReachableAddresses;
+pub use login::{LoginAddresses, LoginOptions, LoginStore, LoginSummary, McpLogin, ServerLogin};
 pub use protocol::ProtocolEra;
 pub use server::{McpConnector, McpServer, McpServerState};
 

@@ -1,36 +1,44 @@
-//! The protocol, by `rmcp`: opens a connection in either era, lists tools, calls them.
+//! The protocol, by `rmcp`: opens a connection in either era, lists tools and calls them, reads prompts and resources.
 //!
 //! Revisions up to 2025-11-25 begin with `initialize`; since 2026-07-28 each request describes itself. A server whose era is
 //! not known is asked with `server/discover` first, and gets `initialize` if it does not know that. No type of `rmcp`
 //! leaves this module and `http`.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use lariat_core::display;
 use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, ClientConfig, ContentBlock, Implementation, JsonRpcMessage,
-    PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ResourceContents, SubscriptionFilter,
-    Tool,
+    CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam, ClientCapabilities,
+    ClientConfig, ClientRequest, ContentBlock, GetPromptRequestParams, Implementation, InputRequest,
+    InputRequests, InputResponses, JsonRpcMessage, PaginatedRequestParams, ProgressNotificationParam,
+    ProgressToken, Prompt, ProtocolVersion, ReadResourceRequestParams, RequestId, ResourceContents, Role,
+    ServerResult, SubscriptionFilter, Tool,
 };
 use rmcp::service::{
-    ClientInitializeError, NotificationContext, RunningService, RxJsonRpcMessage, TxJsonRpcMessage,
+    ClientInitializeError, NotificationContext, PeerRequestOptions, RequestHandle, RunningService,
+    RxJsonRpcMessage, TxJsonRpcMessage,
 };
 use rmcp::transport::{IntoTransport, Transport};
 use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt as _, Peer, RoleClient, ServiceError};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::content::{McpContent, McpToolCallResult, McpToolInfo};
+use super::content::{McpContent, McpPromptArgument, McpPromptInfo, McpToolCallResult, McpToolInfo};
 use super::error::McpError;
 
 /// Maximum number of tools of one server.
 const MAX_TOOLS: usize = 1_000;
 /// Maximum number of pages of a list of tools.
 const MAX_PAGES: usize = 100;
+/// Maximum number of prompts of one server; the others are left out.
+const MAX_PROMPTS: usize = 200;
+/// How often a server may want input before it answers a call.
+const MAX_ROUNDS: usize = 10;
 /// Maximum number of requests of a server that wait for our answers.
 const MAX_UNANSWERED: usize = 64;
 /// Maximum number of bytes of a message of a server in an error.
@@ -122,7 +130,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for PacedTransport<T> {
     }
 }
 
-/// The progress that a server reported last.
+/// The progress that a server reported last for one call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
     /// How often it reported progress.
@@ -131,9 +139,45 @@ pub(super) struct Progress {
     pub(super) text: String,
 }
 
+/// The calls under way, by the token that their reports of progress name.
+type Calls = Arc<Mutex<HashMap<ProgressToken, watch::Sender<Progress>>>>;
+
+/// A call that has been sent. Its progress goes to its caller. Dropping it without an answer sends a cancellation to the
+/// server.
+struct SentCall {
+    peer: Peer<RoleClient>,
+    calls: Calls,
+    token: ProgressToken,
+    id: Option<RequestId>,
+}
+
+impl SentCall {
+    fn new(handle: &RequestHandle<RoleClient>, calls: &Calls, progress: watch::Sender<Progress>) -> Self {
+        let (peer, token) = (handle.peer.clone(), handle.progress_token.clone());
+        calls.lock().unwrap_or_else(PoisonError::into_inner).insert(token.clone(), progress);
+        Self { peer, calls: Arc::clone(calls), token, id: Some(handle.id.clone()) }
+    }
+
+    fn answered(mut self) {
+        self.id = None;
+    }
+}
+
+impl Drop for SentCall {
+    fn drop(&mut self) {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.token);
+        if let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) {
+            let peer = self.peer.clone();
+            runtime.spawn(async move {
+                let _ = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), None)).await;
+            });
+        }
+    }
+}
+
 /// Answers what a server asks of us: nothing but pings. Elicitation and sampling are not offered.
 struct Handler {
-    progress: watch::Sender<Progress>,
+    calls: Calls,
     tool_list_changes: Arc<AtomicU64>,
 }
 
@@ -150,17 +194,20 @@ impl ClientHandler for Handler {
 
     async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
         let text = params.message.map(|text| shortened(&display::line(&text))).unwrap_or_default();
-        self.progress.send_modify(|progress| {
-            progress.reports += 1;
-            progress.text = text;
-        });
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        // A report for another call, or for one that ended, is ignored.
+        if let Some(call) = calls.get(&params.progress_token) {
+            call.send_modify(|progress| {
+                progress.reports += 1;
+                progress.text = text;
+            });
+        }
     }
 }
 
 /// An open connection. Dropping it closes it.
 pub(super) struct Connection {
     service: RunningService<RoleClient, Handler>,
-    progress: watch::Receiver<Progress>,
     /// Receives announcements of changed tools, which a stateless server sends only to a subscriber.
     subscription: Option<JoinHandle<()>>,
 }
@@ -205,7 +252,6 @@ impl Connection {
         T: IntoTransport<RoleClient, E, A>,
         E: std::error::Error + Send + Sync + 'static,
     {
-        let (progress, reported) = watch::channel(Progress::default());
         let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
         let lifecycle = match era {
             Some(ProtocolEra::Initialize) => ClientLifecycleMode::Initialize,
@@ -216,11 +262,11 @@ impl Connection {
             },
         };
         let changes = Arc::new(AtomicU64::new(0));
-        let handler = Handler { progress, tool_list_changes: Arc::clone(&changes) };
+        let handler = Handler { calls: Calls::default(), tool_list_changes: Arc::clone(&changes) };
         let transport = PacedTransport { inner: transport.into_transport(), unanswered: 0 };
         let opening = handler.serve_with_lifecycle(transport, lifecycle);
         let service = Box::pin(opening).await.map_err(initialize_error)?;
-        let mut connection = Self { service, progress: reported, subscription: None };
+        let mut connection = Self { service, subscription: None };
         if connection.era() == ProtocolEra::Stateless && connection.announces_changes() {
             let peer = connection.service.peer().clone();
             connection.subscription = Some(tokio::spawn(subscribe(peer, changes)));
@@ -258,11 +304,6 @@ impl Connection {
         self.service.is_closed() || self.service.is_transport_closed()
     }
 
-    /// What the server reports while it works.
-    pub(super) fn progress(&self) -> watch::Receiver<Progress> {
-        self.progress.clone()
-    }
-
     /// Lists all tools, page by page.
     pub(super) async fn list_tools(&self) -> Result<Vec<McpToolInfo>, McpError> {
         let mut tools = Vec::new();
@@ -282,19 +323,75 @@ impl Connection {
         Err(McpError::Protocol(format!("the list of tools has more than {MAX_PAGES} pages")))
     }
 
-    /// Calls a tool. Dropping the future tells the server that the call is cancelled.
+    /// Calls a tool; its progress goes to `progress`. Dropping the future tells the server that the call is cancelled.
     pub(super) async fn call_tool(
         &self,
         name: &str,
         arguments: Map<String, Value>,
+        progress: watch::Sender<Progress>,
     ) -> Result<McpToolCallResult, McpError> {
-        let params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
-        let result = Box::pin(self.service.call_tool(params)).await.map_err(service_error)?;
-        Ok(McpToolCallResult {
-            content: result.content.into_iter().map(content).collect(),
-            structured_content: result.structured_content,
-            is_error: result.is_error.unwrap_or(false),
-        })
+        let mut params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
+        for _ in 0..MAX_ROUNDS {
+            let request = CallToolRequest::new(params.clone());
+            let request = ClientRequest::CallToolRequest(request);
+            let sent = self.service.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
+            let handle = sent.map_err(service_error)?;
+            let call = SentCall::new(&handle, &self.service.service().calls, progress.clone());
+            let answer = handle.await_response().await;
+            call.answered();
+            match answer.map_err(service_error)? {
+                ServerResult::CallToolResult(result) => return Ok(tool_result(result)),
+                ServerResult::InputRequiredResult(wanted) => {
+                    params.input_responses = declined(wanted.input_requests.unwrap_or_default())?;
+                    params.request_state = wanted.request_state;
+                }
+                _ => return Err(McpError::Protocol("the server answered something else".to_owned())),
+            }
+        }
+        Err(McpError::Protocol(format!("the server wanted input {MAX_ROUNDS} times and did not answer")))
+    }
+
+    /// Lists the prompts of the server; none if it has no prompts.
+    pub(super) async fn list_prompts(&self) -> Result<Vec<McpPromptInfo>, McpError> {
+        let has_prompts = self.service.peer_info().is_some_and(|info| info.capabilities.prompts.is_some());
+        let (mut prompts, mut cursor) = (Vec::new(), None);
+        for _ in 0..MAX_PAGES {
+            if !has_prompts {
+                break;
+            }
+            let page = PaginatedRequestParams::default().with_cursor(cursor);
+            let page = self.service.list_prompts(Some(page)).await.map_err(service_error)?;
+            prompts.extend(page.prompts.into_iter().map(prompt_info));
+            cursor = page.next_cursor;
+            if cursor.is_none() || prompts.len() > MAX_PROMPTS {
+                break;
+            }
+        }
+        prompts.truncate(MAX_PROMPTS);
+        Ok(prompts)
+    }
+
+    /// Reads a prompt with its arguments filled in: its messages, each with the name of its role.
+    pub(super) async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Vec<(&'static str, McpContent)>, McpError> {
+        let mut params = GetPromptRequestParams::new(name);
+        params.arguments = (!arguments.is_empty()).then_some(arguments);
+        let prompt = Box::pin(self.service.get_prompt(params)).await.map_err(service_error)?;
+        let message = |message: rmcp::model::PromptMessage| {
+            let role = if message.role == Role::Assistant { "assistant" } else { "user" };
+            (role, content(message.content))
+        };
+        Ok(prompt.messages.into_iter().map(message).collect())
+    }
+
+    /// Reads a resource.
+    pub(super) async fn read_resource(&self, uri: &str) -> Result<Vec<McpContent>, McpError> {
+        let params = ReadResourceRequestParams::new(uri);
+        let read = Box::pin(self.service.read_resource(params)).await.map_err(service_error)?;
+        Ok(read.contents.into_iter().map(resource).collect())
     }
 
     /// Waits for any answer of the server, so that the caller knows that it still works.
@@ -313,6 +410,49 @@ impl Connection {
     /// Starts to close the connection, which ends the server.
     pub(super) fn close(&self) {
         self.service.cancellation_token().cancel();
+    }
+}
+
+/// Answers requests for input: the user is not asked, so a form is declined, and other requests are errors.
+fn declined(requests: InputRequests) -> Result<Option<InputResponses>, McpError> {
+    let mut responses = InputResponses::new();
+    for (key, request) in requests {
+        if !matches!(request, InputRequest::Elicitation(_)) {
+            return Err(McpError::Protocol("the server wants what Lariat does not offer".to_owned()));
+        }
+        responses.insert(key, json!({ "action": "decline" }));
+    }
+    Ok((!responses.is_empty()).then_some(responses))
+}
+
+fn tool_result(result: CallToolResult) -> McpToolCallResult {
+    McpToolCallResult {
+        content: result.content.into_iter().map(content).collect(),
+        structured_content: result.structured_content,
+        is_error: result.is_error.unwrap_or(false),
+    }
+}
+
+fn prompt_info(prompt: Prompt) -> McpPromptInfo {
+    let argument = |argument: rmcp::model::PromptArgument| McpPromptArgument {
+        name: argument.name,
+        required: argument.required.unwrap_or(false),
+    };
+    McpPromptInfo {
+        name: prompt.name,
+        description: prompt.description,
+        arguments: prompt.arguments.unwrap_or_default().into_iter().map(argument).collect(),
+    }
+}
+
+fn resource(contents: ResourceContents) -> McpContent {
+    match contents {
+        ResourceContents::TextResourceContents { text, .. } => McpContent::Text { text },
+        ResourceContents::BlobResourceContents { mime_type, blob, .. } => {
+            let mime_type = mime_type.unwrap_or_else(|| "an unknown type".to_owned());
+            McpContent::Image { data: blob, mime_type }
+        }
+        _ => McpContent::Other { description: "a resource of an unknown kind".to_owned(), text: None },
     }
 }
 

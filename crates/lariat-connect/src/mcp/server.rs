@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::client::McpClient;
 use super::config::McpServerConfig;
-use super::content::{McpToolCallResult, McpToolInfo};
+use super::content::{McpContent, McpPromptInfo, McpToolCallResult, McpToolInfo};
 use super::error::McpError;
 use super::protocol::ProtocolEra;
 use crate::tool_change::{PinnedTool as _, ToolChange, tool_changes};
@@ -46,6 +46,8 @@ pub enum McpServerState {
     Pending,
     /// It runs.
     Connected,
+    /// It refuses requests until the user logs in.
+    NeedsLogin,
     /// It could not be started, or it died.
     Failed(String),
 }
@@ -80,6 +82,8 @@ struct Known {
     accepted: Option<Vec<McpToolInfo>>,
     /// The tools that the server has, if it ran.
     current: Option<Vec<McpToolInfo>>,
+    /// The prompts that the server has, if it ran.
+    prompts: Option<Vec<McpPromptInfo>>,
 }
 
 impl fmt::Debug for McpServer {
@@ -97,7 +101,7 @@ impl McpServer {
         era: Option<ProtocolEra>,
         accepted: Option<Vec<McpToolInfo>>,
     ) -> Self {
-        let known = Known { state: McpServerState::Pending, era, accepted, current: None };
+        let known = Known { state: McpServerState::Pending, era, accepted, current: None, prompts: None };
         Self { config, connector, running: tokio::sync::Mutex::default(), known: Mutex::new(known) }
     }
 
@@ -124,6 +128,11 @@ impl McpServer {
     /// The tools that the server has, if it ran.
     pub fn current_tools(&self) -> Option<Vec<McpToolInfo>> {
         self.known().current.clone()
+    }
+
+    /// The prompts that the server has, if it ran.
+    pub fn prompts(&self) -> Option<Vec<McpPromptInfo>> {
+        self.known().prompts.clone()
     }
 
     /// How the tools of the server differ from the accepted ones. Nothing before it ran.
@@ -176,7 +185,7 @@ impl McpServer {
                 Ok(client)
             }
             Err(error) => {
-                self.failed(&mut running, error.to_string());
+                self.failed_by(&mut running, &error);
                 Err(error)
             }
         }
@@ -210,11 +219,31 @@ impl McpServer {
                 let is_current = running.client.as_ref().is_some_and(|now| Arc::ptr_eq(now, &client));
                 if is_current {
                     running.client = None;
-                    self.failed(&mut running, error.to_string());
+                    self.failed_by(&mut running, error);
                 }
             }
         }
         result
+    }
+
+    /// Reads a prompt, and starts the server if it does not run.
+    ///
+    /// # Errors
+    /// If the server does not start, does not know the prompt, or does not answer in time.
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Vec<(&'static str, McpContent)>, McpError> {
+        Box::pin(self.connect()).await?.get_prompt(name, arguments).await
+    }
+
+    /// Reads a resource, and starts the server if it does not run.
+    ///
+    /// # Errors
+    /// If the server does not start, does not know the resource, or does not answer in time.
+    pub async fn read_resource(&self, uri: &str) -> Result<Vec<McpContent>, McpError> {
+        Box::pin(self.connect()).await?.read_resource(uri).await
     }
 
     /// Ends the server, if it runs.
@@ -234,8 +263,11 @@ impl McpServer {
     async fn list(&self, client: &McpClient, running: &mut Running) -> Result<(), McpError> {
         let announced = client.tool_list_changes();
         let tools = client.list_tools().await?;
+        // Prompts are for the user only; a server whose list fails still has its tools.
+        let prompts = client.list_prompts().await.unwrap_or_default();
         running.announced = announced;
         let mut known = self.known();
+        known.prompts = Some(prompts);
         known.accepted.get_or_insert_with(|| tools.clone());
         known.current = Some(tools);
         Ok(())
@@ -252,6 +284,14 @@ impl McpServer {
                 "the server changed the description or the arguments of `{name}` since the user accepted it, so Lariat does not call it; hint: the user can review the change with `lariat mcp trust {server}`"
             ))),
             None => Err(McpError::ToolsChanged(format!("the server no longer has the tool `{name}`"))),
+        }
+    }
+
+    /// A server that wants a login does not need a pause: the user may log in at any moment.
+    fn failed_by(&self, running: &mut Running, error: &McpError) {
+        match error {
+            McpError::LoginRequired { .. } => self.known().state = McpServerState::NeedsLogin,
+            error => self.failed(running, error.to_string()),
         }
     }
 

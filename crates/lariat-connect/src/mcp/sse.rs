@@ -5,17 +5,16 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use http::uri::PathAndQuery;
 use http::{Method, Request, Uri};
 use lariat_core::display;
-use lariat_http::{HttpClient, Transport as _};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::authorized_client::McpHttpClient;
 use super::error::McpError;
 use super::http::events;
 use super::protocol::{Connection, MessagePipe, ProtocolEra};
@@ -32,12 +31,11 @@ struct SsePipe {
 
 /// Opens a connection to a service.
 pub(super) async fn open(
-    client: HttpClient,
+    client: McpHttpClient,
     url: &str,
     headers: &BTreeMap<String, String>,
 ) -> Result<Connection, McpError> {
     let address: Uri = url.parse().map_err(|_| McpError::Transport("the address is not valid".to_owned()))?;
-    let client = Arc::new(client);
     let (incoming, outgoing) = (mpsc::channel(QUEUE), mpsc::channel::<Vec<u8>>(QUEUE));
     let get = request(Method::GET, &address, headers, Bytes::new())?;
     let response = client.send(get).await.map_err(|error| McpError::Transport(error.to_string()))?;

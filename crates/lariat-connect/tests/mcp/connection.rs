@@ -82,3 +82,20 @@ async fn an_error_of_the_server_has_its_code() {
         matches!(&error, McpError::JsonRpc { code: -32602, message } if message == "unknown tool missing")
     );
 }
+
+#[tokio::test]
+async fn reads_prompts_and_resources() {
+    let client = client("plain").await;
+    let prompts = client.list_prompts().await.unwrap();
+    assert_eq!(prompts.len(), 2);
+    let filled = prompts[0].fill(&["Ada".to_owned(), "very".to_owned(), "warmly".to_owned()]).unwrap();
+    let messages = client.get_prompt("greet", filled).await.unwrap();
+    let [("user", McpContent::Text { text })] = messages.as_slice() else { panic!("{messages:?}") };
+    assert!(text.starts_with("Say hello to Ada (very warmly)"), "{text}");
+    let read = client.read_resource("notes://today").await.unwrap();
+    assert!(matches!(read.as_slice(), [McpContent::Text { text }] if text.contains("Buy milk")), "{read:?}");
+    let error = client.read_resource("notes://never").await.unwrap_err();
+    assert!(matches!(error, McpError::JsonRpc { code: -32002, .. }), "{error}");
+    let other = crate::support::client("stateless").await;
+    assert_eq!(other.list_prompts().await.unwrap(), [], "a server without prompts is not asked");
+}

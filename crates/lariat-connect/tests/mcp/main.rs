@@ -10,6 +10,7 @@
 mod adapter;
 mod configuration;
 mod connection;
+mod login;
 mod misbehaviour;
 mod real_servers;
 mod streamable_http;

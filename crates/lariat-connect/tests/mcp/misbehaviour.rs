@@ -162,3 +162,24 @@ async fn a_tool_that_changes_while_the_server_runs_is_not_called() {
     let error = server.call(&echo, object(json!({ "text": "a" })), &never, &|_| {}).await.unwrap_err();
     assert!(matches!(error, McpError::ToolsChanged(_)), "{error}");
 }
+
+#[tokio::test]
+async fn progress_of_another_call_does_not_extend_the_deadline() {
+    let limits = McpLimits::new(Duration::from_secs(20), Duration::from_secs(1));
+    let client = McpClient::start(&Supervisor::new(), launch(&["plain"]), None, limits).await.unwrap();
+    let reports = std::sync::Mutex::new(Vec::new());
+    let report = |text: String| reports.lock().unwrap().push(text);
+    let never = CancellationToken::new();
+    let error = client.call_tool_observed("stray", object(json!({})), &never, &report).await.unwrap_err();
+    assert!(matches!(error, McpError::TimedOut(_)), "{error}");
+    assert_eq!(*reports.lock().unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_server_that_wants_input_of_the_user_gets_a_refusal() {
+    let text = |text: &str| vec![McpContent::Text { text: text.to_owned() }];
+    let stateless = client("stateless").await;
+    assert_eq!(stateless.call_tool("ask", object(json!({}))).await.unwrap().content, text("decline"));
+    let older = client("plain").await;
+    assert_eq!(older.call_tool("ask", object(json!({}))).await.unwrap().content, text("false"));
+}

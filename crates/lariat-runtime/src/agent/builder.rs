@@ -71,6 +71,7 @@ pub struct AgentBuilder {
     policy: Arc<dyn PermissionPolicy>,
     approver: Option<Arc<dyn Approver>>,
     secrets: Vec<(String, ApiKey)>,
+    redactor: Redactor,
     hooks: Arc<dyn Hooks>,
     filters: Vec<Arc<dyn InputFilter>>,
     sections: Sections,
@@ -111,6 +112,7 @@ impl Default for AgentBuilder {
             policy: Arc::new(AskBeforeEffects),
             approver: None,
             secrets: Vec::new(),
+            redactor: Redactor::default(),
             hooks: Arc::new(NoHooks),
             filters: Vec::new(),
             sections: Sections::default(),
@@ -526,6 +528,12 @@ impl AgentBuilder {
         self
     }
 
+    /// Uses this redactor, to which the caller can add secrets while the agent works. `build` adds the others.
+    pub fn redactor(mut self, redactor: Redactor) -> Self {
+        self.redactor = redactor;
+        self
+    }
+
     /// Builds the agent.
     ///
     /// # Errors
@@ -551,7 +559,8 @@ impl AgentBuilder {
         let (model, config) = std::mem::take(&mut self.model).resolve()?;
         self.request.model_config = Arc::new(config);
         self.check_prices(&*model)?;
-        let redactor = redactor(&self.request, self.compaction_model.as_ref(), &self.secrets);
+        let redactor = self.redactor.clone();
+        add_secrets(&redactor, &self.request, self.compaction_model.as_ref(), &self.secrets);
         self.choose_window();
         check_tools(&self.tools)?;
         let compaction = self.compaction.unwrap_or_else(|| {
@@ -653,13 +662,13 @@ fn check_tools(tools: &[Arc<dyn AgentTool>]) -> Result<(), BuildError> {
 /// The longest name of a tool that all providers accept, in bytes.
 const MAX_TOOL_NAME: usize = 64;
 
-/// Creates a redactor for the given secrets and for the keys, headers and secret parts of addresses of all
-/// models.
-fn redactor(
+/// Adds the given secrets and the keys, headers and secret parts of addresses of all models.
+fn add_secrets(
+    redactor: &Redactor,
     request: &RequestTemplate,
     summariser: Option<&ModelConfig>,
     secrets: &[(String, ApiKey)],
-) -> Redactor {
+) {
     let own = || std::iter::once(&request.model_config).chain(&request.fallbacks);
     let models = || own().map(|model| &**model).chain(summariser);
     let keys = models().filter_map(|model| Some(("API key".to_owned(), model.api_key.expose()?)));
@@ -668,5 +677,5 @@ fn redactor(
     let addresses = models().flat_map(|model| model.address_secrets());
     let addresses = addresses.map(|value| ("address".to_owned(), value));
     let given = secrets.iter().filter_map(|(name, value)| Some((name.clone(), value.expose()?)));
-    Redactor::new(given.chain(keys).chain(headers).chain(addresses))
+    redactor.add(given.chain(keys).chain(headers).chain(addresses));
 }

@@ -3,7 +3,9 @@
 //! No command and no file tool of an agent can write there. The file's name is the server's identity, so a changed command,
 //! argument, variable or directory is a server without a record.
 
-use lariat_connect::mcp::{McpToolInfo, ProtocolEra};
+use std::path::PathBuf;
+
+use lariat_connect::mcp::{McpPromptInfo, McpToolInfo, ProtocolEra};
 use lariat_guard::{StateFile, StateFileError};
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +21,12 @@ pub(super) struct Record {
     pub(super) era: Option<ProtocolEra>,
     /// The accepted tools; `None` before the first contact.
     pub(super) tools: Option<Vec<McpToolInfo>>,
+    /// The prompts that the server had when it ran last. The user invokes them by name, so they need no acceptance.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) prompts: Vec<McpPromptInfo>,
+    /// Whether the server refused the last request because the user must log in.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) needs_login: bool,
 }
 
 /// The file with the record of one server.
@@ -26,20 +34,22 @@ pub(super) struct AcceptedTools(StateFile);
 
 impl AcceptedTools {
     pub(super) fn of(folders: &UserDirectories, identity: &str) -> Self {
-        Self(StateFile::new(folders.mcp().join(format!("{identity}.json"))))
+        Self(StateFile::new(Self::path(folders, identity)))
+    }
+
+    pub(super) fn path(folders: &UserDirectories, identity: &str) -> PathBuf {
+        folders.mcp().join(format!("{identity}.json"))
     }
 
     pub(super) fn load(&self) -> Result<Record, StateFileError> {
         self.0.load()
     }
 
-    pub(super) fn save(
-        &self,
-        name: &str,
-        era: Option<ProtocolEra>,
-        tools: Option<Vec<McpToolInfo>>,
-    ) -> Result<(), StateFileError> {
-        let record = Record { name: name.to_owned(), era, tools };
-        self.0.update(|saved: &mut Record| *saved = record)
+    /// Changes the record of the server with this name.
+    pub(super) fn update(&self, name: &str, change: impl FnOnce(&mut Record)) -> Result<(), StateFileError> {
+        self.0.update(|saved: &mut Record| {
+            saved.name = name.to_owned();
+            change(saved);
+        })
     }
 }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lariat_connect::mcp::{
-    McpClient, McpConnector, McpError, McpLimits, McpServerConfig, McpTransport, ProtocolEra,
-    ReachableAddresses, ServerSandbox,
+    McpClient, McpConnector, McpError, McpHttpClient, McpLimits, McpServerConfig, McpTransport, ProtocolEra,
+    ServerLogin, ServerSandbox,
 };
 use lariat_core::BoxFuture;
 use lariat_host::process::{Environment, Launch, Supervisor};
@@ -13,6 +13,7 @@ use lariat_host::sandbox::{Network, Sandbox};
 use lariat_model::http::{ClientConfig, HttpClient};
 use lariat_tools::Commands;
 
+use super::logins::reachable;
 use crate::UserDirectories;
 use crate::configured_entries::EntryScope;
 use crate::loaded_project::LoadedProject;
@@ -32,6 +33,8 @@ pub(super) struct SandboxedConnector {
     home: PathBuf,
     client: ClientConfig,
     scope: EntryScope,
+    /// The login of the one server that this connector opens.
+    login: Option<Arc<ServerLogin>>,
 }
 
 impl SandboxedConnector {
@@ -53,12 +56,17 @@ impl SandboxedConnector {
             home: folders.home.clone(),
             client,
             scope: EntryScope::Project,
+            login: None,
         }
     }
 
-    /// A connector for the servers of a scope, with the same programs.
-    pub(super) fn for_scope(&self, scope: EntryScope) -> Arc<dyn McpConnector> {
-        Arc::new(Self { scope, ..self.clone() })
+    /// A connector for a server of a scope, with the same programs.
+    pub(super) fn for_server(
+        &self,
+        scope: EntryScope,
+        login: Option<Arc<ServerLogin>>,
+    ) -> Arc<dyn McpConnector> {
+        Arc::new(Self { scope, login, ..self.clone() })
     }
 
     /// The sandbox of a server; `None` if it runs without one.
@@ -110,11 +118,12 @@ impl SandboxedConnector {
                 McpClient::start(&self.supervisor, launch, era, limits).await
             }
             McpTransport::Http { url, headers } | McpTransport::Sse { url, headers } => {
-                let addresses = match self.scope {
-                    EntryScope::User => ReachableAddresses::All,
-                    EntryScope::Project => ReachableAddresses::PublicAndNamedLoopback,
-                };
-                let client = HttpClient::new(self.client.clone()).with_address_check(Arc::new(addresses));
+                let addresses = Arc::new(reachable(self.scope));
+                let http = HttpClient::new(self.client.clone()).with_address_check(addresses);
+                let mut client = McpHttpClient::from(http);
+                if let Some(login) = &self.login {
+                    client = client.with_login(Arc::clone(login));
+                }
                 match config.transport {
                     McpTransport::Sse { .. } => McpClient::connect_sse(client, url, headers, limits).await,
                     _ => McpClient::connect_service(client, url, headers, era, limits).await,

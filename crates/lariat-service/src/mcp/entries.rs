@@ -1,11 +1,14 @@
 //! Which servers are configured, in which file, and whether they may run.
 
+use std::cell::RefCell;
+use std::path::Path;
+
 use lariat_connect::mcp::{McpServerConfig, ServerSandbox};
 use lariat_guard::trust::WorkspaceEffectKind;
 use lariat_guard::{Origin, Trust};
 
 use super::McpServerReport;
-use crate::configured_entries::{EntryScope, strongest};
+use crate::configured_entries::{EntryScope, KEYRING, strongest};
 use crate::loaded_project::LoadedProject;
 use crate::local::{ConfiguredItem, ConfiguredKind};
 use crate::models::Keys;
@@ -22,11 +25,29 @@ pub struct McpEntry {
     pub origin: Origin,
 }
 
-/// The usable entries by name, and the others with the reason.
-pub(super) fn of(place: &LoadedProject, keys: &dyn Keys) -> (Vec<McpEntry>, Vec<McpServerReport>) {
-    let (mut entries, mut refused) = (Vec::new(), Vec::new());
+/// Variables whose values are not secret, although an entry may use them.
+const PLAIN: &[&str] = &["HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TMPDIR", "TZ", "USER"];
+/// Parts of the names of variables whose values are secrets.
+const SECRET: &[&str] = &["AUTH", "CREDENTIAL", "KEY", "PASS", "SECRET", "TOKEN"];
+/// A value of so many bytes may be a secret, whatever its variable is called. Shorter ones are names of regions and modes.
+const SECRET_BYTES: usize = 16;
+
+/// The configured servers.
+#[derive(Default)]
+pub(super) struct Entries {
+    /// Those that may run, by name.
+    pub(super) usable: Vec<McpEntry>,
+    /// The others, with the reason.
+    pub(super) refused: Vec<McpServerReport>,
+    /// The secret values of variables that entries contain, each with the name of its variable.
+    pub(super) secrets: Vec<(String, String)>,
+}
+
+/// Reads the entries.
+pub(super) fn of(place: &LoadedProject, keys: &dyn Keys) -> Entries {
+    let Entries { usable: mut entries, mut refused, mut secrets } = Entries::default();
     for item in strongest(place, ConfiguredKind::Server) {
-        match entry(place, item, keys) {
+        match entry(place, item, keys, &mut secrets) {
             Ok(entry) => entries.push(entry),
             Err(error) => {
                 refused.push(McpServerReport {
@@ -48,22 +69,85 @@ pub(super) fn of(place: &LoadedProject, keys: &dyn Keys) -> (Vec<McpEntry>, Vec<
             tools: 0,
         }));
     }
-    (entries, refused)
+    Entries { usable: entries, refused, secrets }
 }
 
-fn entry(place: &LoadedProject, item: &ConfiguredItem, keys: &dyn Keys) -> Result<McpEntry, String> {
-    let scope = EntryScope::of(item.origin.level);
-    let root = place.opened.territory.root().display().to_string();
-    let of = match scope {
-        EntryScope::Project => root.as_str(),
-        EntryScope::User => "",
+/// The identities of the entries, by the name of the server. Needs no values of variables.
+pub(super) fn identities(place: &LoadedProject) -> Vec<(String, String)> {
+    let identity = |item: &ConfiguredItem| {
+        let scope = identity_scope(place, EntryScope::of(item.origin.level));
+        Some((item.name.clone(), McpServerConfig::identity_of(&item.name, &item.value, &scope).ok()?))
     };
-    let value = |name: &str| scope.value(name, keys);
-    let mut config = McpServerConfig::parse(&item.name, &item.value, of, &value)
-        .map_err(|error| format!("{} ({})", error.reason, item.origin))?;
+    strongest(place, ConfiguredKind::Server).into_iter().filter_map(identity).collect()
+}
+
+/// The scope as part of an identity: servers of two projects are different ones.
+fn identity_scope(place: &LoadedProject, scope: EntryScope) -> String {
+    match scope {
+        EntryScope::Project => place.opened.territory.root().display().to_string(),
+        EntryScope::User => String::new(),
+    }
+}
+
+fn entry(
+    place: &LoadedProject,
+    item: &ConfiguredItem,
+    keys: &dyn Keys,
+    secrets: &mut Vec<(String, String)>,
+) -> Result<McpEntry, String> {
+    let scope = EntryScope::of(item.origin.level);
+    let used = RefCell::new(Vec::new());
+    let value = |name: &str| {
+        let value = scope.value(name, keys)?;
+        if is_secret(name, &value) {
+            used.borrow_mut().push((name.to_owned(), value.clone()));
+        }
+        Some(value)
+    };
+    let of = identity_scope(place, scope);
+    let parsed = McpServerConfig::parse(&item.name, &item.value, &of, &value);
+    secrets.extend(used.into_inner());
+    let mut config = parsed.map_err(|error| format!("{} ({})", error.reason, item.origin))?;
     if scope == EntryScope::Project {
         // A project must not open its own sandbox.
         config.sandbox = ServerSandbox::default();
     }
     Ok(McpEntry { config, scope, origin: item.origin.clone() })
+}
+
+/// Whether the value of a variable must not be shown. A path or a plain address that an entry uses is part of ordinary work;
+/// hiding it would damage files that the model reads and edits.
+fn is_secret(name: &str, value: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    if name.starts_with(KEYRING) || SECRET.iter().any(|part| upper.contains(part)) {
+        return true;
+    }
+    let is_path = Path::new(value).is_absolute() && Path::new(value).exists();
+    let is_address = value.contains("://") && !value.contains(['@', '?']);
+    value.len() >= SECRET_BYTES && !PLAIN.contains(&name) && !is_path && !is_address
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_ordinary_work_are_not_secret() {
+        for (name, value) in [
+            ("API_KEY", "short"),
+            ("keyring:tracker", "x"),
+            ("GITHUB_PAT", "0123456789abcdef"),
+            ("DATABASE_URL", "postgres://me:word@host/db"),
+        ] {
+            assert!(is_secret(name, value), "{name}");
+        }
+        for (name, value) in [
+            ("HOME", "/home/user-with-a-long-name"),
+            ("AWS_REGION", "eu-central-1"),
+            ("DATA", "/usr/share"),
+            ("SERVICE", "https://api.example.com/v1"),
+        ] {
+            assert!(!is_secret(name, value), "{name}");
+        }
+    }
 }

@@ -3,6 +3,8 @@
 //! - `entries`: the configured servers; the user's own entries come before a project's.
 //! - `connector`: starts a server in the sandbox, with the environment that its entry names.
 //! - `accepted`: the tools of each server that the user accepted, in the state directory.
+//! - `logins`: the logins of the user at services.
+//! - `offered`: the prompts and resources that a user names in a message.
 //! - `logs`: what servers wrote to standard error.
 //!
 //! Invariants: an untrusted project has no entries, so nothing of it starts. The model is offered exactly the tools that the
@@ -12,25 +14,34 @@
 mod accepted;
 mod connector;
 mod entries;
+mod logins;
 mod logs;
+mod offered;
 
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use lariat_connect::mcp::{McpConnection, McpError, McpServer, McpServerState, McpToolAdapter, McpToolInfo};
+use lariat_connect::mcp::{
+    McpConnection, McpServer, McpServerState, McpToolAdapter, McpToolInfo, ServerLogin,
+};
 use lariat_core::tool::AgentTool;
 use lariat_host::process::Environment;
 use lariat_model::http::ClientConfig;
+use lariat_runtime::redact::Redactor;
 use lariat_tools::Commands;
 use serde::Serialize;
 
 use crate::UserDirectories;
 use crate::loaded_project::LoadedProject;
 use crate::models::Keys;
-use accepted::AcceptedTools;
+use accepted::{AcceptedTools, Record};
 use connector::SandboxedConnector;
 pub use entries::McpEntry;
-pub use lariat_connect::mcp::{McpServerConfig, McpTransport, ToolChange, ToolChangeKind};
+pub use lariat_connect::mcp::{
+    LoginSummary, McpError, McpLogin, McpServerConfig, McpTransport, ToolChange, ToolChangeKind,
+};
+pub use logins::LOGIN_PREFIX;
+pub(crate) use offered::{known_prompts, mentions};
 
 /// Whether a server whose tools are not known yet may be started to list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +58,7 @@ pub(crate) enum FirstContact {
 pub struct McpServerReport {
     /// Its name.
     pub name: String,
-    /// `connected`, `pending` (starts with the first tool call), `failed` or `untrusted`.
+    /// `connected`, `pending` (starts with the first tool call), `needs-auth`, `failed` or `untrusted`.
     pub status: &'static str,
     /// Why it failed, or why it does not run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,9 +67,20 @@ pub struct McpServerReport {
     pub tools: usize,
 }
 
-/// The configured servers of a directory.
+/// A configured server that may run.
+#[derive(Clone)]
+struct UsableServer {
+    entry: McpEntry,
+    server: Arc<McpServer>,
+    login: Option<Arc<ServerLogin>>,
+    /// Whether the server wanted a login when it was contacted last.
+    needed_login: bool,
+}
+
+/// The configured servers of a directory. Clones share them.
+#[derive(Clone)]
 pub struct McpServers {
-    servers: Vec<(McpEntry, Arc<McpServer>)>,
+    servers: Vec<UsableServer>,
     folders: UserDirectories,
     /// Entries that cannot be used, and servers of an untrusted project.
     refused: Vec<McpServerReport>,
@@ -69,20 +91,24 @@ impl McpServers {
     pub(crate) fn new(
         place: &LoadedProject,
         folders: &UserDirectories,
-        keys: &dyn Keys,
+        keys: &Arc<dyn Keys>,
         commands: &Commands,
         environment: &Environment,
         client: &ClientConfig,
+        redactor: &Redactor,
     ) -> Self {
-        let (entries, mut refused) = entries::of(place, keys);
+        let entries::Entries { usable: entries, mut refused, secrets } = entries::of(place, &**keys);
+        redactor.add(secrets);
         let connector = SandboxedConnector::new(place, folders, commands, environment, client.clone());
         let mut servers = Vec::new();
         for entry in entries {
             match AcceptedTools::of(folders, entry.config.identity()).load() {
                 Ok(known) => {
-                    let connector = connector.for_scope(entry.scope);
+                    let login = logins::of(&entry, keys, client, redactor);
+                    let connector = connector.for_server(entry.scope, login.clone());
                     let server = McpServer::new(entry.config.clone(), connector, known.era, known.tools);
-                    servers.push((entry, Arc::new(server)));
+                    let needed_login = known.needs_login;
+                    servers.push(UsableServer { entry, server: Arc::new(server), login, needed_login });
                 }
                 // Without the record, a changed tool would look like a new one.
                 Err(error) => refused.push(McpServerReport {
@@ -103,19 +129,21 @@ impl McpServers {
 
     /// The entries of the usable servers, by name.
     pub fn entries(&self) -> impl Iterator<Item = &McpEntry> {
-        self.servers.iter().map(|(entry, _)| entry)
+        self.servers.iter().map(|usable| &usable.entry)
     }
 
     /// What to show about each server.
     pub fn reports(&self) -> Vec<McpServerReport> {
-        let report = |(entry, server): &(McpEntry, Arc<McpServer>)| {
-            let (status, error) = match server.state() {
+        let report = |usable: &UsableServer| {
+            let name = usable.entry.config.name.clone();
+            let (status, error) = match usable.server.state() {
                 McpServerState::Connected => ("connected", None),
                 McpServerState::Failed(why) => ("failed", Some(why)),
+                McpServerState::NeedsLogin => ("needs-auth", Some(needs_login(&name))),
+                _ if usable.needed_login => ("needs-auth", Some(needs_login(&name))),
                 _ => ("pending", None),
             };
-            let tools = server.accepted_tools().len();
-            McpServerReport { name: entry.config.name.clone(), status, error, tools }
+            McpServerReport { name, status, error, tools: usable.server.accepted_tools().len() }
         };
         self.servers.iter().map(report).chain(self.refused.iter().cloned()).collect()
     }
@@ -132,19 +160,23 @@ impl McpServers {
             notices.push(format!("MCP server `{}` is not started: {why}", refused.name));
         }
         if first == FirstContact::Start {
-            let unknown = self.servers.iter().filter(|(_, server)| server.accepted_tools().is_empty());
-            let contacts = unknown.map(|(entry, server)| async move { (entry, self.contact(server).await) });
+            let unknown = self.servers.iter().filter(|usable| usable.server.accepted_tools().is_empty());
+            let contacts =
+                unknown.map(|usable| async move { (&usable.entry, self.contact(&usable.server).await) });
             for (entry, contact) in join_all(contacts).await {
-                if let Err(error) = contact {
-                    let name = &entry.config.name;
-                    notices.push(format!(
+                let name = &entry.config.name;
+                match contact {
+                    Ok(_) => {}
+                    Err(McpError::LoginRequired { .. }) => notices
+                        .push(format!("MCP server `{name}` {}, so its tools are missing", needs_login(name))),
+                    Err(error) => notices.push(format!(
                         "MCP server `{name}` did not start, so its tools are missing: {error}; hint: run `lariat mcp test {name}`"
-                    ));
+                    )),
                 }
             }
         }
         let mut tools: Vec<Arc<dyn AgentTool>> = Vec::new();
-        for (entry, server) in &self.servers {
+        for UsableServer { entry, server, .. } in &self.servers {
             let (adapters, problems) = McpToolAdapter::from_server(server);
             let name = &entry.config.name;
             notices.extend(problems.into_iter().map(|problem| format!("MCP server `{name}`: {problem}")));
@@ -158,7 +190,7 @@ impl McpServers {
     /// # Errors
     /// `None` if no server has this name; otherwise why it did not start.
     pub async fn test(&self, name: &str) -> Option<Result<McpTest, McpError>> {
-        let (_, server) = self.find(name)?;
+        let server = &self.find(name)?.server;
         let tested = self.contact(server).await.map(|about| McpTest {
             protocol: about.version,
             server: about.server,
@@ -174,19 +206,41 @@ impl McpServers {
     /// # Errors
     /// If the record cannot be written.
     pub fn accept(&self, name: &str) -> Result<(), String> {
-        let Some((_, server)) = self.find(name) else { return Ok(()) };
-        self.record(server, server.current_tools())
+        let Some(UsableServer { server, .. }) = self.find(name) else { return Ok(()) };
+        self.record(server, |record| record.tools = server.current_tools())
+    }
+
+    /// Begins a login at a service. `scope` are the scopes to ask for; those of the entry or of the server if `None`.
+    ///
+    /// # Errors
+    /// `None` if no server has this name; otherwise why the user cannot log in.
+    pub async fn begin_login(&self, name: &str, scope: Option<&str>) -> Option<Result<McpLogin, McpError>> {
+        let UsableServer { entry, login, .. } = self.find(name)?;
+        let Some(login) = login else { return Some(Err(no_login(entry))) };
+        let mut options = entry.config.login.clone();
+        options.scopes = scope.map(str::to_owned).or(options.scopes);
+        Some(McpLogin::begin(Arc::clone(login), &options).await)
+    }
+
+    /// Removes the login at a service. Returns whether there was one.
+    ///
+    /// # Errors
+    /// `None` if no server has this name; otherwise why the login could not be removed.
+    pub async fn logout(&self, name: &str) -> Option<Result<bool, McpError>> {
+        let UsableServer { entry, login, .. } = self.find(name)?;
+        let Some(login) = login else { return Some(Err(no_login(entry))) };
+        Some(login.remove().await)
     }
 
     /// The names that the model has for the accepted tools of a server.
     pub fn tool_names(&self, name: &str) -> Vec<String> {
-        let Some((_, server)) = self.find(name) else { return Vec::new() };
+        let Some(UsableServer { server, .. }) = self.find(name) else { return Vec::new() };
         McpToolAdapter::from_server(server).0.iter().map(|tool| tool.name().to_owned()).collect()
     }
 
     /// What a server wrote to standard error when it ran last.
     pub fn log(&self, name: &str) -> Option<String> {
-        let (entry, _) = self.find(name)?;
+        let UsableServer { entry, .. } = self.find(name)?;
         Some(logs::read(&self.folders, entry.config.identity()))
     }
 
@@ -196,33 +250,59 @@ impl McpServers {
             let server = Arc::clone(server);
             async move {
                 self.save_log(&server).await;
+                if server.state() == McpServerState::NeedsLogin {
+                    let _ = self.record(&server, |record| record.needs_login = true);
+                }
+                self.record_prompts(&server);
                 server.close().await;
             }
         };
-        join_all(self.servers.iter().map(|(_, server)| close(server))).await;
+        join_all(self.servers.iter().map(|usable| close(&usable.server))).await;
     }
 
-    fn find(&self, name: &str) -> Option<&(McpEntry, Arc<McpServer>)> {
-        self.servers.iter().find(|(entry, _)| entry.config.name == name)
+    fn find(&self, name: &str) -> Option<&UsableServer> {
+        self.servers.iter().find(|usable| usable.entry.config.name == name)
     }
 
     async fn contact(&self, server: &McpServer) -> Result<McpConnection, McpError> {
         let client = server.connect().await;
         if let Err(error) = &client {
             logs::save(&self.folders, server.config().identity(), &format!("{error}\n"));
+            if matches!(error, McpError::LoginRequired { .. }) {
+                let _ = self.record(server, |record| record.needs_login = true);
+            }
         }
         let about = client?.about().clone();
-        let is_new = AcceptedTools::of(&self.folders, server.config().identity()).load();
-        if is_new.is_ok_and(|known| known.tools.is_none()) {
+        let known = AcceptedTools::of(&self.folders, server.config().identity()).load();
+        if known.is_ok_and(|known| known.tools.is_none() || known.needs_login) {
             // Without a record, the next session starts the server again.
-            let _ = self.record(server, server.current_tools());
+            let _ = self.record(server, |record| {
+                record.needs_login = false;
+                record.tools.get_or_insert(server.current_tools().unwrap_or_default());
+            });
         }
+        self.record_prompts(server);
         Ok(about)
     }
 
-    fn record(&self, server: &McpServer, tools: Option<Vec<McpToolInfo>>) -> Result<(), String> {
+    /// Records the prompts of a server that ran, if they changed.
+    fn record_prompts(&self, server: &McpServer) {
+        let known = AcceptedTools::of(&self.folders, server.config().identity()).load();
+        if let (Some(prompts), Ok(known)) = (server.prompts(), known)
+            && known.prompts != prompts
+        {
+            let _ = self.record(server, |record| record.prompts = prompts);
+        }
+    }
+
+    /// Changes the record of a server.
+    fn record(&self, server: &McpServer, change: impl FnOnce(&mut Record)) -> Result<(), String> {
         let accepted = AcceptedTools::of(&self.folders, server.config().identity());
-        accepted.save(&server.config().name, server.era(), tools).map_err(|error| error.to_string())
+        let changed = accepted.update(&server.config().name, |record| {
+            record.era = server.era();
+            change(record);
+        });
+        changed.map_err(|error| error.to_string())
     }
 
     async fn save_log(&self, server: &McpServer) {
@@ -231,6 +311,19 @@ impl McpServers {
             logs::save(&self.folders, server.config().identity(), &text);
         }
     }
+}
+
+/// What the user does about a server that wants a login.
+fn needs_login(name: &str) -> String {
+    format!("needs login: lariat mcp login {name}")
+}
+
+/// Why the user cannot log in at a server.
+fn no_login(entry: &McpEntry) -> McpError {
+    McpError::Login(match entry.config.transport {
+        McpTransport::Stdio { .. } => "it is a program, which has no login".to_owned(),
+        _ => "its entry has a header `Authorization`, which Lariat sends instead of a login".to_owned(),
+    })
 }
 
 /// The result of a test.

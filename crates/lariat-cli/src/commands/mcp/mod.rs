@@ -1,10 +1,13 @@
-//! `lariat mcp`: lists, adds, removes, tests and accepts MCP servers.
+//! `lariat mcp`: lists, adds, removes, tests and accepts MCP servers, and logs in to them.
 
 mod edit;
+mod login;
 
 use lariat_core::display;
 use lariat_service::LoadedProject;
-use lariat_service::mcp::{McpEntry, McpServerReport, McpServers, McpTest, McpTransport, ToolChange};
+use lariat_service::mcp::{
+    McpEntry, McpError, McpServerReport, McpServers, McpTest, McpTransport, ToolChange,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -23,6 +26,9 @@ const COLUMNS: &[Column] = &[
     Column::whole("TOOLS"),
     Column::text("COMMAND"),
 ];
+
+/// The status of a server that wants a login; the list then shows what to do.
+const NEEDS_LOGIN: &str = "needs-auth";
 
 /// Performs a subcommand.
 pub(crate) async fn mcp(env: &ProcessEnv, args: McpArgs) -> CommandResult {
@@ -43,6 +49,13 @@ pub(crate) async fn mcp(env: &ProcessEnv, args: McpArgs) -> CommandResult {
             servers.close().await;
             trusted
         }
+        McpCommand::Login(args) => {
+            let (_, servers) = open(env).await?;
+            let logged_in = login::login(&servers, &args).await;
+            servers.close().await;
+            logged_in
+        }
+        McpCommand::Logout(args) => login::logout(&open(env).await?.1, &args).await,
         McpCommand::Logs(args) => logs(&open(env).await?.1, &args),
     }
 }
@@ -92,7 +105,8 @@ fn list(servers: &McpServers, json: bool) -> CommandResult {
         return Ok(Exit::Done);
     }
     let row = |one: &Listed<'_>| {
-        let target = one.target.as_deref().or(one.report.error.as_deref()).unwrap_or_default();
+        let target = one.target.as_deref().filter(|_| one.report.status != NEEDS_LOGIN);
+        let target = target.or(one.report.error.as_deref()).unwrap_or_default();
         vec![
             one.report.name.clone(),
             one.scope.unwrap_or("project").to_owned(),
@@ -163,8 +177,13 @@ fn change_json(change: &ToolChange) -> Value {
 async fn start(servers: &McpServers, name: &str) -> Result<McpTest, Problem> {
     known(servers, name)?;
     let tested = servers.test(name).await.ok_or_else(|| unknown(servers, name))?;
-    tested.map_err(|error| {
-        Problem::new(Exit::Failed, format!("MCP server `{name}` did not start: {error}"))
+    tested.map_err(|error| match error {
+        McpError::LoginRequired { scope } => {
+            let more = scope.map(|scope| format!(" --scope '{scope}'")).unwrap_or_default();
+            Problem::new(Exit::Failed, format!("MCP server `{name}` needs login"))
+                .hint(format!("run `lariat mcp login {name}{more}`"))
+        }
+        error => Problem::new(Exit::Failed, format!("MCP server `{name}` did not start: {error}"))
             .hint("`lariat mcp get` shows its command; a server that needs the network needs `lariat mcp add --network`")
     })
 }
