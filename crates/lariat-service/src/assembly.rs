@@ -221,7 +221,7 @@ fn egress(client: &ClientConfig) -> OutgoingHttp {
 }
 
 /// Notes for the user before the session starts.
-fn notices(place: &LoadedProject) -> Vec<String> {
+pub(crate) fn notices(place: &LoadedProject) -> Vec<String> {
     let mut notices: Vec<String> = place.opened.problems.iter().map(ToString::to_string).collect();
     notices.extend(place.sources.warnings.iter().map(ToString::to_string));
     notices
@@ -263,7 +263,7 @@ async fn import_note(parts: &SessionParts<'_>) -> Option<String> {
 }
 
 /// Whether commands run, and in which sandbox.
-async fn commands(
+pub(crate) async fn commands(
     parts: &SessionParts<'_>,
     environment: &Environment,
     notices: &mut Vec<String>,
@@ -364,7 +364,7 @@ fn with_private_tmp(policy: Policy, parts: &SessionParts<'_>, notices: &mut Vec<
     }
 }
 
-fn gate(
+pub(crate) fn gate(
     parts: &SessionParts<'_>,
     supervisor: &Supervisor,
     environment: &Environment,
@@ -411,7 +411,7 @@ fn gate(
     Ok(Arc::new(gate))
 }
 
-fn bench(
+pub(crate) fn bench(
     parts: &SessionParts<'_>,
     commands: Commands,
     environment: &Environment,

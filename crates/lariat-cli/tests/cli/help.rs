@@ -45,6 +45,7 @@ pub(crate) const COMMANDS: &[&str] = &[
     "mcp list",
     "mcp logs",
     "mcp remove",
+    "mcp serve",
     "mcp test",
     "mcp trust",
     "memory",

@@ -30,6 +30,7 @@ use crate::models::Keys;
 use accepted::AcceptedTools;
 use connector::SandboxedConnector;
 pub use entries::McpEntry;
+pub use lariat_connect::mcp::tool_server::{HttpServer, ToolServer};
 pub use lariat_connect::mcp::{McpServerConfig, McpTransport, ToolChange, ToolChangeKind};
 
 /// Whether a server whose tools are not known yet may be started to list them.

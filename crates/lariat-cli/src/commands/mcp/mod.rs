@@ -1,6 +1,7 @@
-//! `lariat mcp`: lists, adds, removes, tests and accepts MCP servers.
+//! `lariat mcp`: lists, adds, removes, tests and accepts MCP servers, and serves tools as one.
 
 mod edit;
+mod serve;
 
 use lariat_core::display;
 use lariat_service::LoadedProject;
@@ -44,6 +45,7 @@ pub(crate) async fn mcp(env: &ProcessEnv, args: McpArgs) -> CommandResult {
             trusted
         }
         McpCommand::Logs(args) => logs(&open(env).await?.1, &args),
+        McpCommand::Serve(args) => serve::serve(env, args).await,
     }
 }
 
