@@ -27,6 +27,7 @@ mod keyring;
 mod kit;
 mod management_commands;
 mod mcp;
+mod mcp_hostile;
 mod mcp_serve;
 mod memory;
 mod openapi;
