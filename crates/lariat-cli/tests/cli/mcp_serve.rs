@@ -148,7 +148,7 @@ async fn our_client_calls_tools_in_both_eras() {
             read,
             "each read shows the file"
         );
-        let edit = json!({ "path": "a.txt", "old_text": "one", "new_text": "two" });
+        let edit = json!({ "path": "a.txt", "old_string": "one", "new_string": "two" });
         assert!(!call(&client, "edit_file", edit).await.0);
         let ran = call(&client, "bash", json!({ "command": "cat a.txt; exit 3" })).await;
         assert!(ran.1.contains("two") && ran.1.contains('3'), "{ran:?}");
@@ -299,7 +299,7 @@ async fn messages_and_calls_have_limits() {
 async fn the_user_chooses_the_tools() {
     let fixture = fixture().await;
     for (chosen, expected) in [
-        ("Read,lariat", &["lariat_read", "lariat_send", "lariat_start", "lariat_wait", "read_file"][..]),
+        ("read_file,lariat", &["lariat_read", "lariat_send", "lariat_start", "lariat_wait", "read_file"][..]),
         ("search", &["search"]),
         ("lariat", &["lariat_read", "lariat_send", "lariat_start", "lariat_wait"]),
     ] {
