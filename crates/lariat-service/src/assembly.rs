@@ -155,7 +155,7 @@ impl Session {
             trust: place.opened.trust,
             session_id: parts.session_id.clone(),
             gate: Arc::clone(&gate),
-            mcp: mcp.clone(),
+            mcp: Arc::clone(&mcp),
             shell,
         });
         if settings.context.guidance {
@@ -235,7 +235,7 @@ fn egress(client: &ClientConfig) -> OutgoingHttp {
 }
 
 /// Notes for the user before the session starts.
-fn notices(place: &LoadedProject) -> Vec<String> {
+pub(crate) fn notices(place: &LoadedProject) -> Vec<String> {
     let mut notices: Vec<String> = place.opened.problems.iter().map(ToString::to_string).collect();
     notices.extend(place.sources.warnings.iter().map(ToString::to_string));
     notices
@@ -277,7 +277,7 @@ async fn import_note(parts: &SessionParts<'_>) -> Option<String> {
 }
 
 /// Whether commands run, and in which sandbox.
-async fn commands(
+pub(crate) async fn commands(
     parts: &SessionParts<'_>,
     environment: &Environment,
     notices: &mut Vec<String>,
@@ -378,7 +378,7 @@ fn with_private_tmp(policy: Policy, parts: &SessionParts<'_>, notices: &mut Vec<
     }
 }
 
-fn gate(
+pub(crate) fn gate(
     parts: &SessionParts<'_>,
     supervisor: &Supervisor,
     environment: &Environment,
@@ -425,7 +425,7 @@ fn gate(
     Ok(Arc::new(gate))
 }
 
-fn bench(
+pub(crate) fn bench(
     parts: &SessionParts<'_>,
     commands: Commands,
     environment: &Environment,

@@ -6,6 +6,7 @@
 //!   servers on this machine.
 //! - [`service`]: the sessions of this machine. [`session`]: a session that runs in this process.
 //! - [`ProjectAgents`]: builds the agents of the sessions that a host runs, from the directory of each.
+//! - [`DirectoryTools`]: what `lariat mcp serve` offers: built-in tools of a [`ServedSession`], and sessions as tools.
 //! - [`mcp`]: the MCP servers of a directory. [`openapi`]: its APIs, described by OpenAPI documents.
 //! - [`file_history`]: which tool calls changed files in a directory, and how to restore an earlier state.
 //! - [`project_memory`]: what Lariat remembers about a project. [`past_sessions`]: searches earlier sessions.
@@ -76,6 +77,10 @@ pub mod project_memory;
 #[cfg(feature = "service")]
 pub mod sandbox_probe;
 #[cfg(feature = "service")]
+mod served_session;
+#[cfg(feature = "service")]
+mod served_tools;
+#[cfg(feature = "service")]
 pub mod service;
 #[cfg(feature = "service")]
 pub mod session;
@@ -128,6 +133,10 @@ pub use learnings::StoredLearnings;
 pub use loaded_project::{LoadOptions, LoadedProject};
 #[cfg(feature = "service")]
 pub use only_session::AgentFacts;
+#[cfg(feature = "service")]
+pub use served_session::ServedSession;
+#[cfg(feature = "service")]
+pub use served_tools::{DirectoryTools, SERVED_SESSION_TOOLS, SessionsConnector};
 #[cfg(feature = "service")]
 pub use service::{ContextWindowReport, LocalService, SessionSelector};
 #[cfg(feature = "service")]

@@ -290,7 +290,8 @@ impl LocalService {
         OpenApis::new(place, &self.folders, &*self.keys, &self.client)
     }
 
-    fn parts<'a>(
+    /// What a session of this machine is built from.
+    pub(crate) fn parts<'a>(
         &'a self,
         place: &'a LoadedProject,
         session_id: SessionId,

@@ -119,7 +119,7 @@ pub(crate) struct InvokedCommands {
     pub(crate) session_id: SessionId,
     pub(crate) gate: Arc<Gate>,
     /// The MCP servers, for their prompts and resources.
-    pub(crate) mcp: McpServers,
+    pub(crate) mcp: Arc<McpServers>,
     /// The tool that runs shell commands, if the session has it.
     pub(crate) shell: Option<Arc<dyn AgentTool>>,
 }

@@ -44,6 +44,8 @@ pub(crate) struct Part {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ShownFiles {
     files: Arc<Mutex<HashMap<(SessionId, String), ShownFile>>>,
+    /// Whether nothing is remembered.
+    forgets: bool,
 }
 
 #[derive(Debug)]
@@ -68,6 +70,11 @@ impl ShownFile {
 }
 
 impl ShownFiles {
+    /// Remembers nothing, so that every request shows the content.
+    pub(crate) fn forgetful() -> Self {
+        Self { forgets: true, ..Self::default() }
+    }
+
     /// Returns the result for a file with this stamp, if the requested part was shown with the same stamp.
     pub(crate) fn by_stamp(
         &self,
@@ -110,6 +117,9 @@ impl ShownFiles {
         part: Part,
         total: Option<u64>,
     ) {
+        if self.forgets {
+            return;
+        }
         let mut files = self.lock();
         if files.len() >= MAX_FILES {
             files.clear();

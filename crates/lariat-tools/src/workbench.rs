@@ -143,6 +143,12 @@ impl Workbench {
         self.with(|shared| shared.supervisor = supervisor)
     }
 
+    /// Shows the content of a file each time that it is read, for callers that do not see earlier results.
+    #[must_use]
+    pub fn with_repeated_reads(self) -> Self {
+        self.with(|shared| shared.shown = ShownFiles::forgetful())
+    }
+
     /// Sets where long outputs are stored.
     #[must_use]
     pub fn with_outputs(self, outputs: Outputs) -> Self {

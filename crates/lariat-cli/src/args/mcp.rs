@@ -1,5 +1,6 @@
 //! Arguments of `lariat mcp`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -30,6 +31,51 @@ pub(crate) enum McpCommand {
     Logout(McpNameArgs),
     /// Show what a server wrote to standard error when it ran last.
     Logs(McpNameArgs),
+    /// Serve Lariat's tools and sessions to another agent.
+    Serve(McpServeArgs),
+}
+
+/// How to add the server to other agents.
+const SERVE_HELP: &str = "\
+The agent that starts this command gets the tools of the directory in which it runs. Calls pass the same permission check, \
+sandbox and undo as in a session. A call that requires approval is denied, unless a rule or the mode allows it, or the agent \
+can ask its user (elicitation).
+
+Add it to another agent:
+  claude mcp add lariat -- lariat mcp serve
+  codex mcp add lariat -- lariat mcp serve
+  lariat mcp add lariat --no-sandbox -- lariat mcp serve
+
+Or in a file such as .mcp.json:
+  {\"mcpServers\": {\"lariat\": {\"command\": \"lariat\", \"args\": [\"mcp\", \"serve\"]}}}";
+
+#[derive(Args, Debug)]
+#[command(after_help = SERVE_HELP)]
+pub(crate) struct McpServeArgs {
+    /// Serve HTTP on this loopback address, such as 127.0.0.1:8765, instead of standard input and output.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) http: Option<SocketAddr>,
+    /// Read the token that HTTP clients must send from this file, instead of printing a new one.
+    #[arg(long, value_name = "FILE", requires = "http", conflicts_with = "no_token")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Let every program of this machine use the HTTP server without a token.
+    #[arg(long, requires = "http")]
+    pub(crate) no_token: bool,
+    /// Tools to serve, separated by commas; `lariat` for sessions [default: all].
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) tools: Option<Vec<String>>,
+    /// Permission mode: which actions run without asking.
+    #[arg(long)]
+    pub(crate) mode: Option<String>,
+    /// Allow what a rule matches (repeatable).
+    #[arg(long, value_name = "RULE")]
+    pub(crate) allow: Vec<String>,
+    /// Deny what a rule matches (repeatable).
+    #[arg(long, value_name = "RULE")]
+    pub(crate) deny: Vec<String>,
+    /// Directory to work in [default: the current directory].
+    #[arg(short = 'C', long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -65,11 +65,8 @@ async fn newer_program_takes_over_a_session_that_waits_for_an_answer() {
 #[tokio::test(flavor = "multi_thread")]
 async fn newer_program_leaves_a_host_alone_while_a_tool_runs() {
     let command = json!({"command": "touch started; while [ ! -e go ]; do sleep 0.1; done; echo went"});
-    let turns = [
-        Turn::new().call("call_1", "bash", &command),
-        Turn::new().text("done"),
-        Turn::new().text("resting"),
-    ];
+    let turns =
+        [Turn::new().call("call_1", "bash", &command), Turn::new().text("done"), Turn::new().text("resting")];
     let fixture = Fixture::new(Script::queue(turns)).await;
     let _host = HostGuard(&fixture);
     let older = older_program(&fixture);

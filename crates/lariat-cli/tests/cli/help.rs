@@ -47,6 +47,7 @@ pub(crate) const COMMANDS: &[&str] = &[
     "mcp logout",
     "mcp logs",
     "mcp remove",
+    "mcp serve",
     "mcp test",
     "mcp trust",
     "memory",

@@ -158,6 +158,18 @@ pub struct McpToolCallResult {
     pub is_error: bool,
 }
 
+impl McpToolCallResult {
+    /// Creates a result of one text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { content: vec![McpContent::Text { text: text.into() }], ..Self::default() }
+    }
+
+    /// Creates the result of a tool that failed.
+    pub fn error(text: impl Into<String>) -> Self {
+        Self { is_error: true, ..Self::text(text) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

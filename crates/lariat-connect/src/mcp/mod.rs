@@ -6,10 +6,11 @@
 //! - [`McpHttpClient`]: sends the requests to a service, with the token of a [`ServerLogin`] if it has one. [`McpLogin`]: one
 //!   login of the user.
 //! - [`McpServer`]: a server that starts when a tool is called, and again after it died.
+//! - `tool_server`, behind the feature `mcp-server`: serves tools of this program to clients.
 //!
 //! [`tool_change`](crate::tool_change) tells how the tools of a server differ from the ones that the user accepted.
 //!
-//! `protocol` and `http` are the only modules that know `rmcp`. Everything that a server sends is untrusted: its messages
+//! `protocol`, `http` and `tool_server` are the only modules that know `rmcp`. Everything that a server sends is untrusted: its messages
 //! have a maximum size, its text is neutralised, and each wait for it has a deadline.
 
 mod adapter;
@@ -24,6 +25,8 @@ mod protocol;
 mod server;
 mod sse;
 mod stdio;
+#[cfg(feature = "mcp-server")]
+pub mod tool_server;
 mod variables;
 
 pub use adapter::{McpToolAdapter, shown_content};

@@ -37,6 +37,7 @@ use crate::models::Keys;
 use accepted::{AcceptedTools, Record};
 use connector::SandboxedConnector;
 pub use entries::McpEntry;
+pub use lariat_connect::mcp::tool_server::{HttpServer, ToolServer};
 pub use lariat_connect::mcp::{
     LoginSummary, McpError, McpLogin, McpServerConfig, McpTransport, ToolChange, ToolChangeKind,
 };

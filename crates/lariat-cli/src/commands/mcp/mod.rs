@@ -1,7 +1,8 @@
-//! `lariat mcp`: lists, adds, removes, tests and accepts MCP servers, and logs in to them.
+//! `lariat mcp`: lists, adds, removes, tests and accepts MCP servers, logs in to them, and serves tools as one.
 
 mod edit;
 mod login;
+mod serve;
 
 use lariat_core::display;
 use lariat_service::LoadedProject;
@@ -57,6 +58,7 @@ pub(crate) async fn mcp(env: &ProcessEnv, args: McpArgs) -> CommandResult {
         }
         McpCommand::Logout(args) => login::logout(&open(env).await?.1, &args).await,
         McpCommand::Logs(args) => logs(&open(env).await?.1, &args),
+        McpCommand::Serve(args) => serve::serve(env, args).await,
     }
 }
 

@@ -69,7 +69,12 @@ enum Kind {
 
 impl RunOutput {
     /// Chooses the form from the task and from what standard output can show.
-    pub(super) fn new(task: &Task, session_id: &SessionId, facts: impl Fn() -> SessionFacts, theme: Theme) -> Self {
+    pub(super) fn new(
+        task: &Task,
+        session_id: &SessionId,
+        facts: impl Fn() -> SessionFacts,
+        theme: Theme,
+    ) -> Self {
         let mut out = Stdout::default();
         let lines = || {
             let mut lines = StreamJson::new(session_id.to_string(), task.stream_options);
