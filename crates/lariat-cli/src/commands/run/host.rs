@@ -71,7 +71,7 @@ enum Work {
     Nothing,
     /// The session takes over what the program changed, before this task.
     Preparing(JoinHandle<Result<(), lariat_api::Problem>>, QueuedTask),
-    Running(ActiveRun),
+    Running(Box<ActiveRun>),
 }
 
 /// The current run.
@@ -295,7 +295,7 @@ impl<'a> Host<'a> {
 
     fn follow(&mut self, action: Action, run: FollowedRun, attempts: AnswerAttempts, is_recovery: bool) {
         self.sender.send(Outgoing::Run(action));
-        self.work = Work::Running(ActiveRun { run, attempts, is_recovery });
+        self.work = Work::Running(Box::new(ActiveRun { run, attempts, is_recovery }));
     }
 
     fn happened(&mut self, happened: Happened) -> Result<(), Problem> {

@@ -85,7 +85,7 @@ pub(super) struct ActivityColumn {
 
 impl ActivityColumn {
     pub(super) fn now() -> Self {
-        Self { now: print::theme().is_terminal.then(|| clock::now()) }
+        Self { now: print::theme().is_terminal.then(clock::now) }
     }
 
     pub(super) const fn column(&self) -> Column {

@@ -96,13 +96,13 @@ impl Drop for RunningCall {
 
 /// The calls whose clients were asked, by the state that the client repeats with its answer. Cheap to clone.
 #[derive(Clone, Default)]
-pub(super) struct WaitingCalls(Arc<Mutex<HashMap<String, (RunningCall, oneshot::Sender<ClientAnswer>)>>>);
+pub(super) struct WaitingCalls(Arc<Mutex<CallsByState>>);
+
+/// The calls, each with the way to give it its answer.
+type CallsByState = HashMap<String, (RunningCall, oneshot::Sender<ClientAnswer>)>;
 
 impl WaitingCalls {
-    fn with<T>(
-        &self,
-        act: impl FnOnce(&mut HashMap<String, (RunningCall, oneshot::Sender<ClientAnswer>)>) -> T,
-    ) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut CallsByState) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
