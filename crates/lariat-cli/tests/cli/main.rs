@@ -29,6 +29,7 @@ mod management_commands;
 mod mcp;
 mod mcp_hostile;
 mod mcp_serve;
+mod mcp_start;
 mod memory;
 mod openapi;
 mod pty;

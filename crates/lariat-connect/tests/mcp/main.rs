@@ -10,6 +10,8 @@
 mod adapter;
 mod configuration;
 mod connection;
+mod documented_tests;
+mod measurements;
 mod misbehaviour;
 mod real_servers;
 mod streamable_http;
