@@ -30,21 +30,33 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     node::environment(workspace, "mcp", SERVERS, LOGIN)?;
     let list = node::environment(workspace, "openapi", DOCUMENTS, LIST)?;
     tests(&python, &script, &list).run(workspace)?;
-    served(&python).run(workspace)
+    calls().run(workspace)?;
+    CommandLine::cargo("build --release --locked -p lariat-cli").run(workspace)?;
+    let program = workspace.absolute(&format!("{}/release/lariat", workspace.target()));
+    served(&python, &program).run(workspace)
 }
 
-/// Runs the tests of `lariat mcp serve`, with the client of the official Python SDK.
-fn served(python: &str) -> CommandLine {
+/// Measures a tool call beside bare `rmcp`, in an optimised build and alone.
+fn calls() -> CommandLine {
     CommandLine::cargo(
-        "test --locked -p lariat-cli --test cli mcp_serve -- --include-ignored --show-output --test-threads=2",
+        "test --release --locked -p lariat-connect --test mcp measurements -- --ignored --show-output --test-threads=1",
+    )
+}
+
+/// Runs the tests of `lariat mcp serve` with the client of the official Python SDK, and measures the start of a session of the
+/// optimised program.
+fn served(python: &str, program: &str) -> CommandLine {
+    CommandLine::cargo(
+        "test --locked -p lariat-cli --test cli mcp_s -- --include-ignored --show-output --test-threads=1",
     )
     .with_environment("MCP_PYTHON", python)
+    .with_environment("LARIAT_PROGRAM", program)
 }
 
 fn tests(python: &str, script: &str, list: &str) -> CommandLine {
     let beside = |path: &str, name: &str| path.trim_end_matches(name).trim_end_matches('/').to_owned();
     CommandLine::cargo(
-        "test --locked -p lariat-connect --all-features --test mcp --test openapi -- --include-ignored --show-output --test-threads=2",
+        "test --locked -p lariat-connect --all-features --test mcp --test openapi -- --include-ignored --skip measurements --show-output --test-threads=2",
     )
     .with_environment("MCP_PYTHON", python)
     .with_environment("MCP_SCRIPT", script)

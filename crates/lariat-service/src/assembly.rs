@@ -2,6 +2,7 @@
 //!
 //! [`Session::assemble`] lists the steps; each step is a function below it.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -46,6 +47,7 @@ use crate::project_memory::ProjectMemory;
 use crate::session::{Session, SessionOptions};
 use crate::slash_commands::InvokedCommands;
 use crate::task_guidance::TaskGuidance;
+use crate::tool_search::HiddenTools;
 use crate::traces::Traces;
 use crate::transcript::TranscriptFile;
 use crate::{ServiceError, UserDirectories, private, sandbox_probe, temporary};
@@ -108,18 +110,27 @@ impl Session {
             Purpose::Calling => FirstContact::Start,
             Purpose::Inspecting => FirstContact::Skip,
         };
-        tools.extend(mcp.tools(first, &mut notices).await);
+        let mut connected = mcp.tools(first, &mut notices).await;
         let apis = OpenApis::new(place, parts.folders, &*parts.keys, &parts.client);
-        tools.extend(apis.tools(&mut notices));
+        connected.extend(apis.tools(&mut notices));
         if let Some(only) = &place.tools {
             tools.retain(|tool| only.contains(tool.name()));
+            connected.retain(|tool| only.contains(tool.name()));
         }
+        let window = settings.context.window.map_or(model.context_window, NonZeroU64::get);
+        let hidden = HiddenTools::decide(&connected, settings.context.tools, window);
+        tools.extend(hidden.iter().flat_map(HiddenTools::tools));
+        tools.extend(connected);
         let names = tools.iter().map(|tool| tool.name().to_owned()).collect();
         let shell = tools.iter().find(|tool| tool.name() == "bash").cloned();
 
         let provider: Arc<dyn StreamProvider> = match parts.purpose {
             Purpose::Calling => Arc::new(parts.registry.clone()),
             Purpose::Inspecting => Arc::new(InspectionProvider(parts.registry.clone())),
+        };
+        let (provider, hidden) = match hidden {
+            Some(hidden) => (hidden.provider(provider), hidden.names()),
+            None => (provider, BTreeSet::new()),
         };
         let mut builder = Agent::builder()
             .model(provider)
@@ -128,6 +139,7 @@ impl Session {
             .session_id(parts.session_id.clone())
             .tools(tools)
             .redactor(redactor)
+            .hide_tools(hidden)
             .permission_policy(Arc::clone(&gate))
             .retry(retry(settings))
             .checkpoints(settings.undo.checkpoints)
@@ -159,7 +171,6 @@ impl Session {
             shell,
         });
         if settings.context.guidance {
-            let window = settings.context.window.map_or(model.context_window, NonZeroU64::get);
             builder = builder.context_source(TaskGuidance { window, writer: NoteWriter::default() });
         }
         if let Some(memory) = memory {

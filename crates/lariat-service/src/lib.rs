@@ -101,6 +101,8 @@ mod task_guidance;
 #[cfg(feature = "service")]
 mod temporary;
 #[cfg(feature = "service")]
+mod tool_search;
+#[cfg(feature = "service")]
 mod tools;
 #[cfg(feature = "service")]
 mod traces;

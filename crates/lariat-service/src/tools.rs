@@ -28,6 +28,8 @@ pub(crate) const NAMES: &[&str] = &[
     "repo_map",
     "search",
     "todo",
+    "tool_call",
+    "tool_search",
     "write_file",
 ];
 

@@ -32,6 +32,7 @@ mod mcp_hostile;
 mod mcp_login;
 mod mcp_offered;
 mod mcp_serve;
+mod mcp_start;
 mod memory;
 mod openapi;
 mod pty;

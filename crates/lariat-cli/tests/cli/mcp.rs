@@ -252,3 +252,76 @@ async fn a_project_gets_no_key_of_the_user() {
         assert!(!output.status.success() && stderr.contains("is not set"), "{stderr}");
     }
 }
+
+/// A model that searches for a tool, calls what it found, and repeats the result.
+fn searching(arguments: Value) -> Script {
+    Script::answer(move |request| match last_result(&request.body) {
+        None if !request.body["tools"].to_string().contains("tool_search") => {
+            Turn::new().text("There is no search.").into()
+        }
+        None => Turn::new().call("toolu_1", "tool_search", &json!({ "query": "repeat a text" })).into(),
+        Some((name, text, _)) if name == "tool_search" => {
+            assert!(text.contains("\"name\":\"mcp__test__echo\"") && text.contains("properties"), "{text}");
+            Turn::new().call("toolu_2", "tool_call", &arguments).into()
+        }
+        Some((name, text, is_error)) => Turn::new().text(format!("{name} {is_error}: {text}")).into(),
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_model_finds_hidden_tools_and_the_definitions_stay_the_same() {
+    let call = json!({ "name": "mcp__test__echo", "arguments": { "text": "hello" } });
+    let fixture = project("plain", searching(call)).await;
+    fixture.run(&["trust", "--yes"]).expect(0);
+    let hiding = |arguments: &[&str], share: &str| {
+        let mut command = fixture.command(&[&["run", "go"], arguments].concat());
+        let output = command.env("LARIAT_CONTEXT__TOOLS", share).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(hiding(&[], "0").trim(), "mcp__test__echo false: hello");
+    let names = offered(&fixture);
+    assert!(
+        names.contains(&"tool_search".to_owned()) && names.contains(&"tool_call".to_owned()),
+        "{names:?}"
+    );
+    assert!(!names.iter().any(|name| name.starts_with("mcp__")), "{names:?}");
+    let definitions: Vec<Value> =
+        fixture.requests().iter().map(|request| request.body["tools"].clone()).collect();
+    assert_eq!(definitions.len(), 3);
+    assert!(definitions.iter().all(|one| *one == definitions[0]), "the prefix of every request is the same");
+    let journal = fixture.journal().await;
+    let started = journal.iter().filter_map(|event| match &event.event {
+        AgentEvent::ToolExecutionStart { tool_name, .. } => Some(tool_name.as_str()),
+        _ => None,
+    });
+    assert_eq!(
+        started.collect::<Vec<_>>(),
+        ["tool_search", "mcp__test__echo"],
+        "the journal has its own name"
+    );
+
+    // Permission rules see the tool by its own name.
+    assert!(hiding(&["--deny", "mcp__test__echo"], "0").starts_with("mcp__test__echo true: "));
+    assert!(hiding(&["--mode", "default"], "0").starts_with("mcp__test__echo true: "));
+    assert_eq!(
+        hiding(&["--mode", "default", "--allow", "mcp__test"], "0").trim(),
+        "mcp__test__echo false: hello"
+    );
+
+    // With room for the definitions, they are sent.
+    fixture.run(&["run", "go"]).expect(0);
+    let names = offered(&fixture);
+    assert!(names.contains(&"mcp__test__echo".to_owned()) && !names.contains(&"tool_search".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hidden_call_cannot_name_a_built_in_tool() {
+    let call = json!({ "name": "bash", "arguments": { "command": "touch marker" } });
+    let fixture = project("plain", searching(call)).await;
+    fixture.run(&["trust", "--yes"]).expect(0);
+    let mut command = fixture.command(&["run", "go"]);
+    let output = command.env("LARIAT_CONTEXT__TOOLS", "0").output().unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(shown.starts_with("tool_call true: ") && shown.contains("no tool is named `bash`"), "{shown}");
+    assert!(!marker(&fixture).exists());
+}

@@ -11,7 +11,9 @@
 mod adapter;
 mod configuration;
 mod connection;
+mod documented_tests;
 mod login;
+mod measurements;
 mod misbehaviour;
 mod real_servers;
 mod streamable_http;

@@ -82,6 +82,21 @@ async fn a_line_without_an_end_closes_the_connection_and_takes_little_memory() {
 }
 
 #[tokio::test]
+async fn a_server_that_floods_1_gib_is_stopped_after_a_few_mib() {
+    let file = fresh_path("flood");
+    let supervisor = Supervisor::new();
+    let launch = launch(&["plain", file.to_str().unwrap()]);
+    let client = McpClient::start(&supervisor, launch, None, limits()).await.unwrap();
+    client.call_tool("flood", object(json!({}))).await.unwrap_err();
+    client.close().await;
+    assert!(supervisor.list().iter().all(|program| program.exit.is_some()), "the server ended");
+    let written: u64 = std::fs::read_to_string(&file).unwrap().parse().unwrap();
+    println!("flood: the server wrote {written} of 1024 MiB before it was stopped (limit 32)");
+    assert!(written <= 32, "the server wrote {written} MiB");
+    std::fs::remove_file(file).unwrap();
+}
+
+#[tokio::test]
 async fn a_flood_of_small_messages_takes_little_memory() {
     let client = client("plain").await;
     let before = resident_bytes();

@@ -108,7 +108,10 @@ def call(request):
         os._exit(7)
     elif name == "flood":
         block = b"x" * (1 << 20)
-        for _ in range(1024):
+        for count in range(1024):
+            if FILE:
+                with open(FILE, "w") as file:
+                    file.write(str(count))
             os.write(1, block)
     elif name == "chatter":
         for number in range(20_000):

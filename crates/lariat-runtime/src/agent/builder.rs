@@ -1,5 +1,6 @@
 //! Builds an [`Agent`] from a model, tools, policies and settings.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,6 +73,8 @@ pub struct AgentBuilder {
     approver: Option<Arc<dyn Approver>>,
     secrets: Vec<(String, ApiKey)>,
     redactor: Redactor,
+    /// Tools whose definitions are not sent.
+    hidden_tools: BTreeSet<String>,
     hooks: Arc<dyn Hooks>,
     filters: Vec<Arc<dyn InputFilter>>,
     sections: Sections,
@@ -113,6 +116,7 @@ impl Default for AgentBuilder {
             approver: None,
             secrets: Vec::new(),
             redactor: Redactor::default(),
+            hidden_tools: BTreeSet::new(),
             hooks: Arc::new(NoHooks),
             filters: Vec::new(),
             sections: Sections::default(),
@@ -254,6 +258,12 @@ impl AgentBuilder {
     /// Adds several tools.
     pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn AgentTool>>) -> Self {
         self.tools.extend(tools);
+        self
+    }
+
+    /// Hides tools from the model by their names: their definitions are not sent. A call that names one runs like any other.
+    pub fn hide_tools(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.hidden_tools.extend(names);
         self
     }
 
@@ -571,7 +581,9 @@ impl AgentBuilder {
         let ports = Ports {
             model,
             request: self.request,
-            tools: ToolSet::with_offered(self.tools, |tool| self.policy.is_offered(tool)),
+            tools: ToolSet::with_offered(self.tools, |tool| {
+                self.policy.is_offered(tool) && !self.hidden_tools.contains(tool)
+            }),
             policy: self.policy,
             approver: self.approver,
             redactor,

@@ -82,6 +82,7 @@ pub const KEYS: &[Key] = &[
     key!(context.emergency_at, "Fill level, in percent, at which no request is sent before compaction."),
     key!(context.map, "Tokens for an outline of the source files that fit the first prompt (0 = none)."),
     key!(context.guidance, "Advise the model how to approach a large task, or to save room in a small context window."),
+    key!(context.tools, "Share of the context window, in percent, above which definitions of MCP tools and APIs are not sent: the model finds them with `tool_search` (0 = always)."),
     own!(memory.enabled, "Use what Lariat remembers about a project, and let the model propose more.").as_restricting(),
     own!(memory.tokens, "Tokens for remembered entries in the first prompt (0 = none).").as_restricting(),
     own!(undo.enabled, "Keep checkpoints so that file changes can be undone.").as_restricting(),

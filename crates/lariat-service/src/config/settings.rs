@@ -204,6 +204,8 @@ pub struct ContextSettings {
     pub map: u64,
     /// Whether the model is advised how to approach a large task or a small context window.
     pub guidance: bool,
+    /// The share of the context window, in percent, above which definitions of connected tools are not sent.
+    pub tools: u8,
 }
 
 impl Default for ContextSettings {
@@ -216,6 +218,7 @@ impl Default for ContextSettings {
             emergency_at: 98,
             map: 0,
             guidance: true,
+            tools: 10,
         }
     }
 }

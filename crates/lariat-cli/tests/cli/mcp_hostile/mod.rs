@@ -55,8 +55,9 @@ struct WrittenProject {
 
 impl WrittenProject {
     fn new(fixture: &Fixture, number: usize, project: &HostileProject, listener: &CountingListener) -> Self {
-        let (directory, marks) =
-            (fixture.path(&format!("project-{number}")), fixture.path(&format!("marks-{number}")));
+        let directory = fixture.path(&format!("project-{number}"));
+        // In the project, because a server that starts runs in the sandbox.
+        let marks = directory.join("marks");
         let outside = fixture.path(&format!("outside-{number}"));
         for path in [&directory, &marks, &outside] {
             std::fs::create_dir_all(path).unwrap();
@@ -101,6 +102,8 @@ impl WrittenProject {
         let proxy = format!("http://{}", listener.address);
         let mut command = fixture.command(arguments);
         command.current_dir(&self.directory).env("LARIAT_MODE", "default");
+        // If a server starts although it must not, it harms nothing but its project.
+        command.env("LARIAT_SANDBOX__ENABLED", "true");
         for name in ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"] {
             command.env(name, &proxy);
         }

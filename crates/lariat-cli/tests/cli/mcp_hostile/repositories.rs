@@ -1,7 +1,7 @@
 //! Hostile projects whose files configure MCP servers, as a table of kinds.
 //!
 //! In a text, `@RUN@` is a program that leaves a mark, `@ADDRESS@` a listener that counts connections, and `@OUTSIDE@` a
-//! directory outside of the project. The `@` markers are replaced when a project is written.
+//! directory outside the project. The `@` markers are replaced when a project is written.
 
 use serde_json::{Value, json};
 
@@ -208,7 +208,7 @@ fn variables() -> Vec<HostileProject> {
     each.collect()
 }
 
-/// Working directories outside of the project.
+/// Working directories outside the project.
 fn directories() -> Vec<HostileProject> {
     let paths = [
         "/",
