@@ -110,8 +110,8 @@ async fn browse(address: &str) {
 impl Service {
     /// The service whose authorization server is `oidc-provider`.
     fn start_oidc() -> Self {
-        let directory =
-            std::env::var("MCP_NODE").expect("MCP_NODE is not set; hint: run `cargo xtask connect`");
+        let directory = std::env::var("MCP_NODE")
+            .unwrap_or_else(|_| panic!("MCP_NODE is not set; hint: run `cargo xtask connect`"));
         let script = format!("{directory}/oidc_server.mjs");
         let mut node = Command::new("node");
         node.args([script, OIDC_PORT.to_string()]).stdout(Stdio::piped()).stderr(Stdio::null());
