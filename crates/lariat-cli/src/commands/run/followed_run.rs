@@ -3,12 +3,10 @@
 //! A run may be followed by another one without a command: for messages that came too late for it.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
-use lariat_api::{AskSubject, SessionStatus, SessionView};
+use lariat_api::{SessionStatus, SessionView};
 use lariat_core::event::{AgentEvent, EventRecord};
 use lariat_core::id::MessageId;
-use lariat_core::permission::PermissionRequest;
 use lariat_core::time::Timestamp;
 use lariat_service::clock;
 
@@ -26,25 +24,13 @@ pub(super) struct RunTracker {
     pub(super) is_synced: bool,
     /// All messages that wait for delivery.
     waiting: HashSet<MessageId>,
-    /// What an interrupted run asked before it was interrupted. The log does not repeat it.
-    earlier_questions: Vec<Arc<PermissionRequest>>,
 }
 
 impl RunTracker {
     /// Tracks a session. `view` is its state, if it has any.
     pub(super) fn new(view: Option<&SessionView>) -> Self {
         let waiting = view.iter().flat_map(|view| &view.queue).map(|queued| queued.message_id).collect();
-        let interrupted = view.filter(|view| view.status == SessionStatus::Interrupted);
-        let asked = interrupted.iter().flat_map(|view| &view.asks).filter_map(|ask| match &ask.subject {
-            AskSubject::Approval { request } => Some(Arc::clone(request)),
-            _ => None,
-        });
-        Self { waiting, earlier_questions: asked.collect(), ..Self::default() }
-    }
-
-    /// Returns what an interrupted run asked before it was interrupted, once. It can be answered when the run is active again.
-    pub(super) fn take_earlier_questions(&mut self) -> Vec<Arc<PermissionRequest>> {
-        std::mem::take(&mut self.earlier_questions)
+        Self { waiting, ..Self::default() }
     }
 
     /// Handles an event. Returns the figures of a run at its end, unless it ended before the beginning.

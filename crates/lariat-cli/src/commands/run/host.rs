@@ -329,11 +329,7 @@ impl<'a> Host<'a> {
             Sent::Run(sent) => {
                 let Work::Running(active) = &mut self.work else { return Ok(()) };
                 match sent {
-                    Ok(_) => {
-                        active.run.is_accepted = true;
-                        let asked = self.tracker.take_earlier_questions();
-                        asked.iter().for_each(|request| self.on_question(request));
-                    }
+                    Ok(_) => active.run.is_accepted = true,
                     Err(problem) if active.is_recovery && problem.code == ProblemCode::WrongStatus => {
                         self.work = Work::Nothing;
                     }

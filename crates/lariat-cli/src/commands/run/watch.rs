@@ -170,11 +170,7 @@ impl RunWatcher {
                     }
                 },
                 InputEvent::Session(Happened::Sent(Sent::Run(sent))) => match sent {
-                    Ok(_) => {
-                        run.is_accepted = true;
-                        let asked = self.tracker.take_earlier_questions();
-                        asked.iter().for_each(|request| self.on_question(request));
-                    }
+                    Ok(_) => run.is_accepted = true,
                     Err(problem) if is_continue && problem.code == ProblemCode::WrongStatus => {
                         return Ok(FollowResult::Nothing);
                     }
@@ -305,11 +301,6 @@ impl RunWatcher {
     /// Handles an event. Returns the figures of a run at its end.
     fn event(&mut self, record: &EventRecord) -> Option<RunFigures> {
         let figures = self.tracker.event(record);
-        if let AgentEvent::MessageEnd { message } = &record.event
-            && let Some(reply) = message.shared().and_then(|message| message.as_assistant())
-        {
-            self.calls = reply.tool_calls().cloned().collect();
-        }
         if self.tracker.is_synced {
             self.show(record);
         }
@@ -324,7 +315,24 @@ impl RunWatcher {
             self.sender.send(Outgoing::Interrupt);
         }
         match &record.event {
-            AgentEvent::PermissionRequired { request } => self.on_question(request),
+            AgentEvent::MessageEnd { message } => {
+                if let Some(reply) = message.shared().and_then(|message| message.as_assistant()) {
+                    self.calls = reply.tool_calls().cloned().collect();
+                }
+            }
+            AgentEvent::PermissionRequired { request } if self.interactive => {
+                if let Some(question) = &request.question {
+                    return self.put(PendingQuestion::Model(request.id, (**question).clone()));
+                }
+                let call = self.calls.iter().find(|call| call.id == request.tool_call_id);
+                let arguments = call.map(|call| call.arguments.clone());
+                let request = Arc::clone(request);
+                self.put(PendingQuestion::Call { request, arguments, wants_reason: false });
+            }
+            AgentEvent::PermissionRequired { request } => {
+                self.deny(request);
+                self.denied.push(Arc::clone(request));
+            }
             // Answered elsewhere, or withdrawn.
             AgentEvent::PermissionDecided { request_id, .. } => {
                 if self.questions.withdraw(*request_id) {
@@ -347,21 +355,6 @@ impl RunWatcher {
             }
             event => self.background.event(event, &self.calls),
         }
-    }
-
-    /// Asks the user about a tool call, or denies it if no user can answer.
-    fn on_question(&mut self, request: &Arc<PermissionRequest>) {
-        if !self.interactive {
-            self.deny(request);
-            self.denied.push(Arc::clone(request));
-            return;
-        }
-        if let Some(question) = &request.question {
-            return self.put(PendingQuestion::Model(request.id, (**question).clone()));
-        }
-        let call = self.calls.iter().find(|call| call.id == request.tool_call_id);
-        let arguments = call.map(|call| call.arguments.clone());
-        self.put(PendingQuestion::Call { request: Arc::clone(request), arguments, wants_reason: false });
     }
 
     fn tick(&mut self) {
