@@ -474,8 +474,11 @@ async fn a_session_that_asks_shows_the_question_and_ends_with_its_client() {
     assert!(waited["waits_for_user"][0].as_str().unwrap().contains("touch made"), "{waited}");
     client.close().await;
     wait_for("the end of the run", || {
-        let listed = fixture.run(&["ps", "--all", "--json"]).stdout;
-        !listed.contains("requires_action") && !listed.contains("running")
+        let listed = fixture.run(&["ps", "--all", "--json"]).expect(0).json();
+        let own = listed.as_array().unwrap().iter().find(|one| one["session_id"] == id.as_str()).cloned();
+        own.is_some_and(|own| {
+            own["status"] == "idle" && own["asks"] == 0 && own["outcome"]["kind"] != "completed"
+        })
     });
     assert!(!fixture.workspace().join("made").exists());
 }
