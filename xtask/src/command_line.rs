@@ -79,8 +79,13 @@ impl CommandLine {
 
     /// Whether the command can be started and succeeds; its output is dropped.
     pub(crate) fn succeeds_quietly(&self, workspace: &Workspace) -> bool {
+        self.exit_code_quietly(workspace).is_ok_and(|code| code == Some(0))
+    }
+
+    /// Runs the command, drops its output and returns its exit code, if it was not killed.
+    pub(crate) fn exit_code_quietly(&self, workspace: &Workspace) -> Result<Option<i32>> {
         let status = self.to_command(workspace).stdout(Stdio::null()).stderr(Stdio::null()).status();
-        status.is_ok_and(|status| status.success())
+        Ok(status.with_context(|| self.start_error())?.code())
     }
 
     fn status(&self, workspace: &Workspace) -> Result<ExitStatus> {

@@ -63,9 +63,29 @@ impl<'a> SourceCopy<'a> {
     /// A cargo command on the copy. Lints are off: a planted mistake may leave something unused.
     pub(super) fn cargo(&self, command: &str) -> CommandLine {
         CommandLine::cargo(command)
-            .with_arguments(["--locked", "--manifest-path", &format!("{}/sources/Cargo.toml", self.place)])
+            .with_arguments(["--locked", "--manifest-path", &self.manifest()])
             .with_arguments(["--target-dir", &format!("{}/target", self.place)])
             .with_environment("RUSTFLAGS", "--cap-lints=allow")
+    }
+
+    /// A run of tests that were built from the copy; `description` is the file in which nextest described that build.
+    pub(super) fn nextest(&self, description: &str) -> CommandLine {
+        CommandLine::cargo("nextest run --manifest-path").with_arguments([
+            &self.manifest(),
+            "--binaries-metadata",
+            description,
+        ])
+    }
+
+    /// Writes a file beside the copy and returns its path.
+    pub(super) fn keep(&self, name: &str, text: &str) -> Result<String> {
+        let file = self.workspace.absolute(&format!("{}/{name}", self.place));
+        update(Path::new(&file), text.as_bytes())?;
+        Ok(file)
+    }
+
+    fn manifest(&self) -> String {
+        format!("{}/sources/Cargo.toml", self.place)
     }
 
     /// A program that was built from the copy.

@@ -27,8 +27,7 @@ pub(crate) fn is_planted(arguments: &[String]) -> bool {
 /// Plants the mistakes that proofs must catch and builds the proofs: one build for all of them.
 pub(crate) fn build(workspace: &Workspace) -> Result<()> {
     let mistakes = all(workspace)?;
-    let mistakes: Vec<&Mistake> =
-        mistakes.iter().filter(|mistake| mistake.is_switched() && mistake.proof.is_some()).collect();
+    let mistakes: Vec<&Mistake> = mistakes.iter().filter(|mistake| mistake.proof.is_some()).collect();
     let copy = SourceCopy::new(workspace);
     copy.write(&mistakes)?;
     let binaries = NAMES.iter().flat_map(|name| ["--bin", name]);

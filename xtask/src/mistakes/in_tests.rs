@@ -1,9 +1,7 @@
 //! Runs tests with planted mistakes: each mistake must make its tests fail.
 //!
-//! The same tests must pass without the mistake, so that a failure is evidence of it. A mistake that does not compile
-//! fails too, because it proves nothing.
-
-use std::collections::BTreeMap;
+//! One build has all mistakes, and an environment variable switches one on. The same tests must first pass without a
+//! mistake, so that a failure is evidence of it.
 
 use anyhow::{Result, bail};
 
@@ -16,42 +14,20 @@ use crate::workspace::Workspace;
 /// Plants every mistake whose name starts with one of `names`; all of them if `names` is empty.
 pub(crate) fn run(workspace: &Workspace, names: &[String]) -> Result<()> {
     let mistakes = all(workspace)?;
-    let switched: Vec<&Mistake> = mistakes.iter().filter(|mistake| mistake.is_switched()).collect();
     let is_wanted = |mistake: &&Mistake| {
         !mistake.tests.is_empty()
             && (names.is_empty() || names.iter().any(|name| mistake.name.starts_with(name.as_str())))
     };
-    let mut wanted: Vec<&Mistake> = mistakes.iter().filter(is_wanted).collect();
+    let wanted: Vec<&Mistake> = mistakes.iter().filter(is_wanted).collect();
     if wanted.is_empty() {
         bail!("no mistake with a test starts with `{}`", names.join("`, `"));
     }
-    // Permanent mistakes last: each needs another build.
-    wanted.sort_by_key(|mistake| !mistake.is_switched());
-    let copy = SourceCopy::new(workspace);
-    copy.write(&switched)?;
-    // A failure here shows the compiler's message, and which of the switched mistakes does not compile.
-    build(&copy).run(workspace)?;
-    let mut controls = BTreeMap::new();
+    let tests = TestBuild::new(workspace, &mistakes.iter().collect::<Vec<_>>())?;
+    tests.check_without_mistakes(&wanted)?;
     let mut unnoticed = 0;
     for mistake in &wanted {
         for test in &mistake.tests {
-            let passes = |line: CommandLine| line.succeeds_quietly(workspace);
-            let is_sound = match controls.get(test) {
-                Some(is_sound) => *is_sound,
-                None => *controls.entry(test).or_insert(passes(runs(&copy, test)?)),
-            };
-            let outcome = if !is_sound {
-                "its tests fail without the mistake"
-            } else if mistake.is_switched() {
-                judge(true, passes(runs(&copy, test)?.with_environment(SWITCH, &mistake.name)))
-            } else {
-                let together: Vec<&Mistake> = switched.iter().copied().chain([*mistake]).collect();
-                copy.write(&together)?;
-                let compiles = passes(build(&copy));
-                let outcome = judge(compiles, compiles && passes(runs(&copy, test)?));
-                copy.write(&switched)?;
-                outcome
-            };
+            let outcome = tests.outcome(&mistake.name, test)?;
             println!("{}: {outcome}", mistake.name);
             unnoticed += u32::from(outcome != NOTICED);
         }
@@ -64,17 +40,52 @@ pub(crate) fn run(workspace: &Workspace, names: &[String]) -> Result<()> {
 }
 
 const NOTICED: &str = "noticed";
-
-fn judge(compiles: bool, passes: bool) -> &'static str {
-    match (compiles, passes) {
-        (false, _) => "does not compile",
-        (true, true) => "NOT NOTICED",
-        (true, false) => NOTICED,
-    }
-}
+/// Exit code of nextest if a test failed. Other failures, such as a filter without tests, have other codes.
+const TESTS_FAILED: i32 = 100;
 
 /// Features of the one build that serves all tests: those of the checks that every change must pass.
 const BUILD: &str = "--workspace --features lariat-proofs/proofs,lariat/otlp --cargo-quiet";
+
+/// The built tests of a copy with mistakes.
+struct TestBuild<'a> {
+    workspace: &'a Workspace,
+    copy: SourceCopy<'a>,
+    /// What nextest knows about the build. With it, a run does not ask cargo whether the build is up to date.
+    description: String,
+}
+
+impl<'a> TestBuild<'a> {
+    /// Builds all tests. A failure shows the compiler's message, and which mistake does not compile.
+    fn new(workspace: &'a Workspace, mistakes: &[&Mistake]) -> Result<Self> {
+        let copy = SourceCopy::new(workspace);
+        copy.write(mistakes)?;
+        copy.cargo("nextest run --no-run").with_arguments(BUILD.split(' ')).run(workspace)?;
+        let list = "nextest list --list-type binaries-only --message-format json";
+        let binaries = copy.cargo(list).with_arguments(BUILD.split(' ')).capture(workspace)?;
+        let description = copy.keep("binaries.json", &binaries)?;
+        Ok(Self { workspace, copy, description })
+    }
+
+    /// Fails if a test of these mistakes fails without any mistake, and shows it.
+    fn check_without_mistakes(&self, mistakes: &[&Mistake]) -> Result<()> {
+        let tests = mistakes.iter().flat_map(|mistake| &mistake.tests);
+        let filters: Result<Vec<String>> = tests.map(|test| Ok(format!("({})", filter(test)?))).collect();
+        self.nextest(&filters?.join(" | ")).with_arguments(["--no-fail-fast"]).run(self.workspace)
+    }
+
+    fn outcome(&self, mistake: &str, test: &str) -> Result<&'static str> {
+        let line = self.nextest(&filter(test)?).with_environment(SWITCH, mistake);
+        Ok(match line.exit_code_quietly(self.workspace)? {
+            Some(0) => "NOT NOTICED",
+            Some(TESTS_FAILED) => NOTICED,
+            _ => "its tests did not run",
+        })
+    }
+
+    fn nextest(&self, filter: &str) -> CommandLine {
+        self.copy.nextest(&self.description).with_arguments(["-E", filter])
+    }
+}
 
 /// Selects tests of that build from a line such as `-p lariat-cli --test cli -- name name`.
 fn filter(test: &str) -> Result<String> {
@@ -87,16 +98,6 @@ fn filter(test: &str) -> Result<String> {
     };
     let names: Vec<String> = names.split_whitespace().map(|name| format!("test(~{name})")).collect();
     Ok(if names.is_empty() { target } else { format!("{target} & ({})", names.join(" | ")) })
-}
-
-/// Builds all tests.
-fn build(copy: &SourceCopy<'_>) -> CommandLine {
-    copy.cargo("nextest run --no-run").with_arguments(BUILD.split(' '))
-}
-
-/// Builds and runs the selected tests.
-fn runs(copy: &SourceCopy<'_>, test: &str) -> Result<CommandLine> {
-    Ok(copy.cargo("nextest run").with_arguments(BUILD.split(' ')).with_arguments(["-E", &filter(test)?]))
 }
 
 #[cfg(test)]

@@ -11,8 +11,9 @@
 //! + NEW                     its replacement
 //! ```
 //!
-//! In the new text, `@active` stands for a condition that is true while the mistake is switched on. A mistake without
-//! it is permanent: it needs a build of its own, and only tests can catch it.
+//! In the new text, `@active` stands for a condition that is true while the mistake is switched on, so one build
+//! serves all mistakes. The condition reads an environment variable; a process that is started without ours never has
+//! a mistake.
 //!
 //! Invariant: the old text of every change occurs exactly once in the unchanged file, and no two changes overlap, so
 //! the order of the mistakes does not matter.
@@ -44,11 +45,6 @@ struct Edit {
 }
 
 impl Mistake {
-    /// Whether it does nothing until it is switched on.
-    pub(super) fn is_switched(&self) -> bool {
-        self.edits.iter().any(|edit| edit.new.contains(ACTIVE))
-    }
-
     fn check(&self) -> Result<()> {
         if self.edits.is_empty() || self.edits.iter().any(|edit| edit.file.is_empty()) {
             bail!("it changes no file");
@@ -56,7 +52,7 @@ impl Mistake {
         if self.edits.iter().any(|edit| edit.old.is_empty() || edit.old == edit.new) {
             bail!("a change has no old text, or the same new text");
         }
-        if self.is_switched() && !self.edits.iter().all(|edit| edit.new.contains(ACTIVE)) {
+        if !self.edits.iter().all(|edit| edit.new.contains(ACTIVE)) {
             bail!("a change without `{ACTIVE}` would stay on");
         }
         match &self.proof {
@@ -64,7 +60,6 @@ impl Mistake {
             Some(proof) if !super::in_proofs::NAMES.contains(&proof.as_str()) => {
                 bail!("unknown proof `{proof}`")
             }
-            Some(_) if !self.is_switched() => bail!("a proof needs the switch `{ACTIVE}`"),
             _ => Ok(()),
         }
     }

@@ -22,14 +22,8 @@ fn list(changes: &[(&str, &str)]) -> String {
 fn every_mistake_applies_to_the_sources() {
     let workspace = Workspace::repository();
     let mistakes = all(&workspace).unwrap();
-    let (switched, permanent): (Vec<&Mistake>, Vec<&Mistake>) =
-        mistakes.iter().partition(|mistake| mistake.is_switched());
-    plant(&switched, |file| workspace.read(file)).unwrap();
-    for mistake in permanent {
-        let mut together = switched.clone();
-        together.push(mistake);
-        plant(&together, |file| workspace.read(file)).unwrap();
-    }
+    let together: Vec<&Mistake> = mistakes.iter().collect();
+    plant(&together, |file| workspace.read(file)).unwrap();
     let of = |proof: &str| mistakes.iter().filter(|mistake| mistake.proof.as_deref() == Some(proof)).count();
     let sizes = crate::mistakes::in_proofs::NAMES.map(of);
     assert!(sizes.iter().all(|size| *size >= 4), "{sizes:?}");
@@ -73,8 +67,8 @@ fn rejects_incomplete_mistakes() {
         ("- a", "== NAME"),
         ("== m\n- a", "file PATH"),
         ("== m\ntest x", "changes no file"),
-        ("== m\nfile f\n- a\n+ b", "neither a proof nor a test"),
-        ("== m\nproof undo\nfile f\n- a\n+ b", "needs the switch"),
+        ("== m\nfile f\n- a\n+ @active", "neither a proof nor a test"),
+        ("== m\nproof undo\nfile f\n- a\n+ b", "would stay on"),
         ("== m\nproof lasso\nfile f\n- a\n+ @active", "unknown proof"),
         ("== m\nproof undo\nfile f\n- a\n+ @active\nfile g\n- a\n+ b", "would stay on"),
         ("== m\ntest x\nfile f\n- a\n+ a", "same new text"),

@@ -33,7 +33,7 @@ async fn fixture(has_servers: bool) -> (Fixture, FirstRequest) {
         }
         for number in 0..USED {
             let tool = format!("mcp__s{number}__echo");
-            turn = turn.call(&format!("toolu_{number}"), &tool, &json!({ "text": "hello" }));
+            turn = turn.call(format!("toolu_{number}"), &tool, &json!({ "text": "hello" }));
         }
         turn.into()
     });
