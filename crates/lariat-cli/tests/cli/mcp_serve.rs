@@ -466,13 +466,18 @@ async fn a_session_that_asks_shows_the_question_and_ends_with_its_client() {
     }))
     .await;
     let _host = HostGuard(&fixture);
-    let client = connect(&fixture, &["--mode", "default"], ProtocolEra::Initialize).await;
-    let started = session(&client, "lariat_start", json!({ "task": "do it" })).await;
+    // Our own client would end everything that the server started, so also the background host.
+    let mut client = RawClient::start(&fixture, &["--mode", "default"], ProtocolEra::Initialize, &json!({}));
+    let mut call = |tool: &str, arguments: Value| {
+        client.call(tool, &arguments, json!({}));
+        client.receive()["result"]["structuredContent"].clone()
+    };
+    let started = call("lariat_start", json!({ "task": "do it" }));
     let id = started["session_id"].as_str().unwrap().to_owned();
-    let waited = session(&client, "lariat_wait", json!({ "session_id": id })).await;
+    let waited = call("lariat_wait", json!({ "session_id": id }));
     assert_eq!(waited["status"], "requires_action", "{waited}");
     assert!(waited["waits_for_user"][0].as_str().unwrap().contains("touch made"), "{waited}");
-    client.close().await;
+    client.leave();
     wait_for("the end of the run", || {
         let listed = fixture.run(&["ps", "--all", "--json"]).expect(0).json();
         let own = listed.as_array().unwrap().iter().find(|one| one["session_id"] == id.as_str()).cloned();
