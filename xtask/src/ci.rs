@@ -25,6 +25,15 @@ pub(crate) enum Proofs {
     Skip,
 }
 
+/// The steps of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Selection {
+    All,
+    WithoutProofs,
+    /// The step with this name and those after it, to go on after a failure.
+    From(String),
+}
+
 pub(crate) struct Step {
     pub(crate) name: &'static str,
     pub(crate) action: Action,
@@ -42,8 +51,16 @@ enum Outcome {
     NotRun,
 }
 
-pub(crate) fn run(workspace: &Workspace, proofs: Proofs) -> Result<()> {
-    let steps = steps(workspace, Runner::installed(workspace), proofs);
+pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> Result<()> {
+    let proofs = if *selection == Selection::WithoutProofs { Proofs::Skip } else { Proofs::Run };
+    let mut steps = steps(workspace, Runner::installed(workspace), proofs);
+    if let Selection::From(name) = selection {
+        let Some(start) = steps.iter().position(|step| step.name == name) else {
+            let names: Vec<&str> = steps.iter().map(|step| step.name).collect();
+            bail!("unknown step `{name}`; the steps are {}", names.join(", "));
+        };
+        steps.drain(..start);
+    }
     let mut report = Vec::new();
     let mut failure = None;
     for step in &steps {

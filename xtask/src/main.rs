@@ -75,7 +75,7 @@ fn perform(command: Command) -> Result<ExitCode> {
     let workspace = Workspace::locate()?;
     match command {
         Command::Help => {}
-        Command::Ci(proofs) => ci::run(&workspace, proofs)?,
+        Command::Ci(selection) => ci::run(&workspace, &selection)?,
         Command::Nightly(shards) => nightly::run(&workspace, &shards)?,
         Command::Layers => layers::run(&workspace)?,
         Command::CoreDeps => core_deps::run(&workspace)?,

@@ -5,7 +5,7 @@
 use anyhow::{Result, bail};
 
 use crate::bench::Bench;
-use crate::ci::Proofs;
+use crate::ci::Selection;
 use crate::crates::Timing;
 use crate::deny::Scope;
 use crate::embed::Embed;
@@ -28,7 +28,7 @@ const GROUPS: &[Group] = &[
 ];
 
 const CHECK: &[(&str, &str)] = &[
-    ("ci [--skip-proofs]", "Run every check that a change must pass, then the short proofs"),
+    ("ci [--skip-proofs | --from STEP]", "Run every check that a change must pass, then the short proofs"),
     (
         "layers",
         "Check dependencies between crates (table in ARCHITECTURE.md) and modules, and where tests are",
@@ -146,7 +146,7 @@ const RELEASE: &[(&str, &str)] = &[
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Help,
-    Ci(Proofs),
+    Ci(Selection),
     /// The shards to run; none lists them.
     Nightly(Vec<String>),
     Layers,
@@ -201,10 +201,13 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
     };
     let command = match name.as_str() {
         "-h" | "--help" | "help" => Command::Help,
-        "ci" => match flag(name, rest, "--skip-proofs")? {
-            Flag::Given => Command::Ci(Proofs::Skip),
-            Flag::Absent => Command::Ci(Proofs::Run),
-        },
+        "ci" => Command::Ci(match rest {
+            [flag, step] if flag == "--from" => Selection::From(step.clone()),
+            _ => match flag(name, rest, "--skip-proofs")? {
+                Flag::Given => Selection::WithoutProofs,
+                Flag::Absent => Selection::All,
+            },
+        }),
         "deny" => match flag(name, rest, "--advisories")? {
             Flag::Given => Command::Deny(Scope::WithAdvisories),
             Flag::Absent => Command::Deny(Scope::Offline),

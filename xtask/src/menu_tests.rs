@@ -1,6 +1,6 @@
 use super::{Command, GROUPS, help, parse};
 use crate::bench::Bench;
-use crate::ci::Proofs;
+use crate::ci::Selection;
 use crate::deny::Scope;
 
 fn words(line: &str) -> Vec<String> {
@@ -25,8 +25,9 @@ fn every_command_in_the_help_parses() {
 
 #[test]
 fn flags_select_the_variant() {
-    assert_eq!(parse(&words("ci")).unwrap(), Command::Ci(Proofs::Run));
-    assert_eq!(parse(&words("ci --skip-proofs")).unwrap(), Command::Ci(Proofs::Skip));
+    assert_eq!(parse(&words("ci")).unwrap(), Command::Ci(Selection::All));
+    assert_eq!(parse(&words("ci --skip-proofs")).unwrap(), Command::Ci(Selection::WithoutProofs));
+    assert_eq!(parse(&words("ci --from test")).unwrap(), Command::Ci(Selection::From("test".to_owned())));
     assert_eq!(parse(&words("deny")).unwrap(), Command::Deny(Scope::Offline));
     assert_eq!(parse(&words("deny --advisories")).unwrap(), Command::Deny(Scope::WithAdvisories));
 }
