@@ -145,7 +145,7 @@ async fn attach_shows_the_answer_and_ends_with_the_run_when_it_is_piped() {
     let id = fixture.run(&["run", "--detach", "ask"]).expect(0).stdout.trim().to_owned();
     let attached = fixture.run(&["attach", &id]).expect(0);
     assert!(attached.stdout.contains("the answer"), "{attached:?}");
-    let unknown = fixture.run(&["attach", "zzz"]);
+    let unknown = fixture.run(&["attach", "zzz"]).expect(6);
     assert!(unknown.stderr.contains("session `zzz` not found"), "{unknown:?}");
 }
 

@@ -94,11 +94,12 @@ impl Connection {
         }
         match found.as_slice() {
             [one] if !id.is_empty() => self.remote.view(one).await.map_err(from_protocol),
-            [] => Err(Problem::new(Exit::Usage, format!("session `{id}` not found"))
+            [] => Err(Problem::new(Exit::Session, format!("session `{id}` not found"))
                 .hint("`lariat sessions list` lists all sessions")),
             _ => {
                 let ids: Vec<&str> = found.iter().take(5).map(SessionId::as_str).collect();
-                Err(Problem::new(Exit::Usage, format!("ambiguous session prefix `{id}`: {}", ids.join(", "))))
+                let cause = format!("ambiguous session prefix `{id}`: {}", ids.join(", "));
+                Err(Problem::new(Exit::Session, cause).hint("`lariat sessions list` lists all sessions"))
             }
         }
     }
