@@ -24,8 +24,9 @@ pub(super) struct SourceCopy<'a> {
 }
 
 impl<'a> SourceCopy<'a> {
-    pub(super) fn new(workspace: &'a Workspace) -> Self {
-        Self { workspace, place: format!("{}/planted", workspace.target()) }
+    /// A copy with this name. Copies with different names can be used at the same time.
+    pub(super) fn new(workspace: &'a Workspace, name: &str) -> Self {
+        Self { workspace, place: format!("{}/{name}", workspace.target()) }
     }
 
     /// Brings the copy up to date and plants `mistakes`, and no others.

@@ -17,6 +17,8 @@ pub(super) const NAMES: [&str; 5] = ["simulate", "budgets", "escape", "undo", "s
 /// The crate with the proofs, and what they need of it.
 const PACKAGE: &str = "-p lariat-proofs --no-default-features --features tools,guard";
 const PROFILE: &str = "proof";
+/// The copy that is shared by the proofs.
+const COPY: &str = "planted";
 const FLAG: &str = "--planted";
 
 /// Whether the arguments of a proof ask for planted mistakes.
@@ -28,7 +30,7 @@ pub(crate) fn is_planted(arguments: &[String]) -> bool {
 pub(crate) fn build(workspace: &Workspace) -> Result<()> {
     let mistakes = all(workspace)?;
     let mistakes: Vec<&Mistake> = mistakes.iter().filter(|mistake| mistake.proof.is_some()).collect();
-    let copy = SourceCopy::new(workspace);
+    let copy = SourceCopy::new(workspace, COPY);
     copy.write(&mistakes)?;
     let binaries = NAMES.iter().flat_map(|name| ["--bin", name]);
     copy.cargo("build")
@@ -70,7 +72,7 @@ fn split(arguments: &[String]) -> (Option<&str>, Vec<String>) {
 
 /// Runs a proof with the mistakes whose names start with `name`. Returns whether it caught all of them.
 fn run(workspace: &Workspace, proof: &str, name: Option<&str>, arguments: &[String]) -> Result<bool> {
-    let copy = SourceCopy::new(workspace);
+    let copy = SourceCopy::new(workspace, COPY);
     let program = copy.program(PROFILE, proof).with_arguments(["--until-fault"]).with_arguments(arguments);
     let control = Outcome::of(program.exit_code_and_output(workspace)?);
     if !matches!(control, Outcome::NoFault) {

@@ -57,7 +57,7 @@ struct TestBuild<'a> {
 impl<'a> TestBuild<'a> {
     /// Builds all tests. A failure shows the compiler's message, and which mistake does not compile.
     fn new(workspace: &'a Workspace, mistakes: &[&Mistake]) -> Result<Self> {
-        let copy = SourceCopy::new(workspace);
+        let copy = SourceCopy::new(workspace, "planted-tests");
         copy.write(mistakes)?;
         copy.cargo("nextest run --no-run").with_arguments(BUILD.split(' ')).run(workspace)?;
         let list = "nextest list --list-type binaries-only --message-format json";
