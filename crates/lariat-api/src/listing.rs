@@ -33,7 +33,8 @@ pub struct SessionFilter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub parent: Option<SessionId>,
-    /// Only sessions with one of these statuses; all if empty.
+    /// Only sessions with one of these statuses; all if empty. `requires_action` includes sessions in which a plan waits
+    /// for an answer after its run has ended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub status: Vec<SessionStatus>,
     /// Only sessions with an event at or after this time.

@@ -254,7 +254,8 @@ impl Local {
             for archived in page {
                 query.after = Some(archived.cursor());
                 let summary = self.summarize(archived).await?;
-                if filter.status.is_empty() || filter.status.contains(&summary.status) {
+                let asks = summary.asks > 0 && filter.status.contains(&SessionStatus::RequiresAction);
+                if filter.status.is_empty() || asks || filter.status.contains(&summary.status) {
                     sessions.push(summary);
                 }
                 if sessions.len() == limit {

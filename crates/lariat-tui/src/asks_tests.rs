@@ -186,3 +186,15 @@ fn shows_what_runs_why_and_what_would_be_remembered() {
     assert_eq!(rows.len(), 4);
     assert!(rows[3].starts_with("Ctrl+Y to answer"), "{rows:?}");
 }
+
+#[test]
+fn planned_change_of_several_lines_has_one_box() {
+    let calls: Vec<ToolCallId> = ["x", "y"].map(ToolCallId::new).to_vec();
+    let words = ["write_file a.txt\ncontent: one\n[x] two\n", "bash ls"].map(str::to_owned);
+    let mut asks = Asks::new(true);
+    let plan = calls.iter().cloned().zip(words).collect();
+    asks.set(vec![ask("a", AskSubject::Plan { changes: calls })], plan, at(0));
+    let rows = asks.rows(&Theme::plain(80), "ctrl+y", 40).0;
+    let boxes = rows.iter().filter(|row| row.contains("  [x] ") && !row.contains('|')).count();
+    assert_eq!(boxes, 2, "{rows:#?}");
+}

@@ -72,6 +72,19 @@ async fn denied_question_of_a_detached_run_reaches_the_model() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn plan_of_a_detached_run_waits_in_the_list_until_it_is_approved() {
+    let fixture = asking(Script::queue([write_call(), reply("planned"), reply("done")])).await;
+    let _host = HostGuard(&fixture);
+    let start = fixture.run(&["run", "--detach", "--mode", "plan", "write a note"]).expect(0);
+    let id = start.stdout.trim().to_owned();
+    wait_for("the plan", || fixture.run(&["ps"]).expect(0).stdout.contains("asks you"));
+    assert!(!fixture.workspace().join("note.txt").exists());
+    fixture.run(&["sessions", "approve", &id]).expect(0);
+    wait_for("the note", || fixture.workspace().join("note.txt").exists());
+    wait_for("the end", || !fixture.run(&["ps"]).expect(0).stdout.contains(&id[..8]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn killed_host_loses_nothing_and_the_next_one_continues() {
     let fixture = asking(Script::queue([write_call(), reply("done")])).await;
     let _host = HostGuard(&fixture);

@@ -109,7 +109,11 @@ impl Asks {
                     let words = words.map_or(change.as_str(), |(_, words)| words.as_str());
                     let mark = if self.unmarked.contains(change) { "[ ]" } else { "[x]" };
                     let here = if self.focus == Focus::Keys && at == self.change { ">" } else { " " };
-                    rows.exact_after(&format!("{here} {mark} "), words);
+                    rows.exact_after(
+                        &format!("{here} {mark} "),
+                        theme.mark("    │ ", "    | "),
+                        words.trim_end(),
+                    );
                 }
                 rows.keys(&[('y', "make the marked changes; the others stay planned"), ('n', "discard all")]);
                 rows.wrapped(Style::Dim, "  up, down and space mark");
@@ -168,13 +172,18 @@ impl Rows<'_> {
 
     /// Untrusted text behind a bar.
     fn exact(&mut self, words: &str) {
-        self.exact_after(self.theme.mark("  │ ", "  | "), words);
+        let bar = self.theme.mark("  │ ", "  | ");
+        self.exact_after(bar, bar, words);
     }
 
-    fn exact_after(&mut self, start: &str, words: &str) {
-        let room = self.theme.width.saturating_sub(text::width(start)).max(8);
+    /// Untrusted text: `first` before its first line, `bar`, which is as wide, before the others.
+    fn exact_after(&mut self, first: &str, bar: &str, words: &str) {
+        let room = self.theme.width.saturating_sub(text::width(first)).max(8);
         let lines = text::lines(words).flat_map(|line| text::wrap(&line, room)).collect::<Vec<_>>();
-        self.rows.extend(lines.iter().map(|line| format!("{}{line}", self.theme.paint(Style::Dim, start))));
+        let starts = std::iter::once(first).chain(std::iter::repeat(bar));
+        let rows =
+            starts.zip(&lines).map(|(start, line)| format!("{}{line}", self.theme.paint(Style::Dim, start)));
+        self.rows.extend(rows);
     }
 
     fn keys(&mut self, keys: &[(char, &str)]) {
