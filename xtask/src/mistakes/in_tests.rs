@@ -3,6 +3,9 @@
 //! One build has all mistakes, and an environment variable switches one on. The same tests must first pass without a
 //! mistake, so that a failure is evidence of it.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
 use anyhow::{Result, bail};
 
 use super::SWITCH;
@@ -24,14 +27,22 @@ pub(crate) fn run(workspace: &Workspace, names: &[String]) -> Result<()> {
     }
     let tests = TestBuild::new(workspace, &mistakes.iter().collect::<Vec<_>>())?;
     tests.check_without_mistakes(&wanted)?;
-    let mut unnoticed = 0;
-    for mistake in &wanted {
-        for test in &mistake.tests {
-            let outcome = tests.outcome(&mistake.name, test)?;
-            println!("{}: {outcome}", mistake.name);
-            unnoticed += u32::from(outcome != NOTICED);
+    let queue =
+        Mutex::new(wanted.iter().flat_map(|mistake| mistake.tests.iter().map(|test| (&mistake.name, test))));
+    let unnoticed = AtomicUsize::new(0);
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some((mistake, test)) = next() {
+                    let outcome = tests.outcome(mistake, test);
+                    println!("{mistake}: {outcome}");
+                    unnoticed.fetch_add(usize::from(outcome != NOTICED), Ordering::Relaxed);
+                }
+            });
         }
-    }
+    });
+    let unnoticed = unnoticed.into_inner();
     if unnoticed > 0 {
         bail!("the tests missed {unnoticed} of {} planted mistakes", wanted.len());
     }
@@ -40,6 +51,8 @@ pub(crate) fn run(workspace: &Workspace, names: &[String]) -> Result<()> {
 }
 
 const NOTICED: &str = "noticed";
+/// Mistakes that are tried at the same time. Many tests fail only after they have waited for something.
+const AT_ONCE: usize = 3;
 /// Exit code of nextest if a test failed. Other failures, such as a filter without tests, have other codes.
 const TESTS_FAILED: i32 = 100;
 
@@ -73,13 +86,16 @@ impl<'a> TestBuild<'a> {
         self.nextest(&filters?.join(" | ")).with_arguments(["--no-fail-fast"]).run(self.workspace)
     }
 
-    fn outcome(&self, mistake: &str, test: &str) -> Result<&'static str> {
-        let line = self.nextest(&filter(test)?).with_environment(SWITCH, mistake);
-        Ok(match line.exit_code_quietly(self.workspace)? {
-            Some(0) => "NOT NOTICED",
-            Some(TESTS_FAILED) => NOTICED,
+    fn outcome(&self, mistake: &str, test: &str) -> &'static str {
+        let run = |filter: String| {
+            let line = self.nextest(&filter).with_environment(SWITCH, mistake);
+            line.exit_code_quietly(self.workspace)
+        };
+        match filter(test).and_then(run) {
+            Ok(Some(0)) => "NOT NOTICED",
+            Ok(Some(TESTS_FAILED)) => NOTICED,
             _ => "its tests did not run",
-        })
+        }
     }
 
     fn nextest(&self, filter: &str) -> CommandLine {
