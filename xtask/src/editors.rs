@@ -1,4 +1,4 @@
-//! Runs the tests of `lariat acp` through the client of the official crate.
+//! Runs the tests of `lariat acp` through the client of the official crate, and prints what they measure.
 //!
 //! The client is outside the workspace, because the official crate changes a feature of `serde_json` for everything that is
 //! built with it.
@@ -17,12 +17,22 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         .with_arguments(["--target-dir", workspace.target()])
         .run(workspace)?;
     let client = workspace.absolute(&format!("{}/debug/official-client", workspace.target()));
-    tests(&client).run(workspace)
+    tests(&client).run(workspace)?;
+    figures(&client).run(workspace)
 }
 
 fn tests(client: &str) -> CommandLine {
     CommandLine::cargo("test --locked -p lariat-cli --test cli -- acp:: --test-threads=2")
         .with_environment("ACP_CLIENT", client)
+}
+
+/// The tests whose size the environment chooses, at full size.
+fn figures(client: &str) -> CommandLine {
+    CommandLine::cargo("test --locked -p lariat-cli --test cli -- --nocapture")
+        .with_arguments(["acp_load_of_a_long_session", "acp_editor_passes_the_scripts"])
+        .with_environment("ACP_CLIENT", client)
+        .with_environment("LARIAT_EVENTS", "100000")
+        .with_environment("LARIAT_KILLS", "1")
 }
 
 #[cfg(test)]

@@ -22,7 +22,8 @@ pub(crate) struct Connection(Arc<Inner>);
 
 struct Inner {
     lines: mpsc::Sender<String>,
-    /// Our requests without a response. Every request belongs to a question of a session, which bounds their number.
+    /// Our requests without a response. Each belongs to a question of a session or to a tool call that runs, which bounds
+    /// their number; an editor that does not answer about files is not asked about more.
     waiting: Mutex<HashMap<u64, oneshot::Sender<Result<Value, RpcError>>>>,
     next_id: AtomicU64,
 }

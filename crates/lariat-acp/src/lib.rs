@@ -7,6 +7,7 @@
 //! - `wire`: the types of the protocol. `lines` and `connection` move messages. `server` answers requests.
 //! - `session`: follows one open session, asks the editor for approval, and ends prompts.
 //! - `transcript`, `replay`, `tool_call`, `diff`, `question`, `prompt`, `stop`, `slash`: pure mappings between both protocols.
+//! - [`EditorBuffers`]: what the user has not saved in the editor, for the tools of its sessions.
 //! - [`Projects`]: what the program that serves knows about a directory, such as models and commands.
 //!
 //! Invariants: only protocol messages are written to the editor, each on one line; every queue is bounded; a message
@@ -16,6 +17,7 @@
 //! the order of keys in the whole program. Digests in journals are hashes of JSON with sorted keys
 //! (`crates/lariat-sessions/src/asks.rs`). `cargo xtask editors` tests this crate with the client of that crate.
 
+mod buffers;
 mod connection;
 mod diff;
 mod lines;
@@ -31,5 +33,6 @@ mod tool_call;
 mod transcript;
 mod wire;
 
+pub use buffers::EditorBuffers;
 pub use project::{Choice, EditorServers, Project, Projects, SlashCommand};
 pub use server::{AgentInfo, serve};

@@ -16,6 +16,9 @@ pub trait Projects: Send + Sync {
     /// Gives a session the tool servers of the editor, before its agent is built.
     fn set_servers(&self, session_id: &SessionId, servers: EditorServers);
 
+    /// Deletes a session. One that does not exist is deleted already.
+    fn delete<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<(), Problem>>;
+
     /// Returns the host that runs a session now, if it is another one than the host of new sessions.
     fn running_elsewhere<'a>(
         &'a self,

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufRead, AsyncWrite};
 use tokio::sync::{Semaphore, mpsc};
 
+use crate::buffers::EditorBuffers;
 use crate::connection::{Connection, MAX_WAITING};
 use crate::lines::{self, Line, MAX_LINE};
 use crate::project::Projects;
@@ -47,7 +48,7 @@ pub struct AgentInfo {
     pub version: String,
 }
 
-/// Serves an editor until it closes its side of the connection.
+/// Serves an editor until it closes its side of the connection. `buffers` are those that the tools of the sessions have.
 ///
 /// # Errors
 /// If the connection fails.
@@ -56,6 +57,7 @@ pub async fn serve(
     writer: impl AsyncWrite + Send + Unpin + 'static,
     sessions: Arc<dyn Sessions>,
     projects: Arc<dyn Projects>,
+    buffers: EditorBuffers,
     info: AgentInfo,
 ) -> io::Result<()> {
     let (lines, outgoing) = mpsc::channel(MAX_WAITING);
@@ -63,6 +65,7 @@ pub async fn serve(
     let server = Arc::new(Server {
         sessions,
         projects,
+        buffers,
         info,
         connection: Connection::new(lines),
         editor: OnceLock::new(),
@@ -99,6 +102,7 @@ async fn read_all(reader: &mut (impl AsyncBufRead + Unpin), server: &Arc<Server>
 struct Server {
     sessions: Arc<dyn Sessions>,
     projects: Arc<dyn Projects>,
+    buffers: EditorBuffers,
     info: AgentInfo,
     connection: Connection,
     /// What the editor can do; empty before `initialize`.
@@ -181,7 +185,7 @@ impl Server {
                 "loadSession": true,
                 "promptCapabilities": { "image": true, "audio": false, "embeddedContext": true },
                 "mcpCapabilities": { "http": true, "sse": false },
-                "sessionCapabilities": { "list": {}, "resume": {}, "close": {} },
+                "sessionCapabilities": { "list": {}, "resume": {}, "close": {}, "delete": {} },
             },
             "authMethods": [],
             "agentInfo": {

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Transcript;
-use crate::replay::Replay;
+use crate::replay::{Replay, Survey};
 use crate::wire::{ClientCapabilities, Update};
 
 fn id(number: u128) -> MessageId {
@@ -252,11 +252,24 @@ fn what_ends_a_run_is_visible_in_every_editor() {
     assert_eq!(Editor::new().durable(warned()), [] as [Value; 0]);
 }
 
+/// What an editor shows that opens a session with these events.
+fn replayed(events: Vec<AgentEvent>) -> Vec<Value> {
+    let at = |(seq, event)| EventRecord { seq, ..record(event) };
+    let records: Vec<EventRecord> = (0..).zip(events).map(at).collect();
+    let mut survey = Survey::default();
+    records.iter().for_each(|record| survey.apply(record));
+    let (mut editor, mut replay) = (Editor::new(), Replay::new(survey.finish()));
+    let mut updates = Vec::new();
+    for record in &records {
+        updates.extend(replay.updates(record, &mut editor.0));
+    }
+    updates.extend(replay.finish());
+    shown(updates)
+}
+
 #[test]
 fn a_replay_has_the_conversation_as_it_is_now() {
-    let mut editor = Editor::new();
-    let mut replay = Replay::default();
-    let events = [
+    let updates = replayed(vec![
         end(user(1, "one")),
         end(reply(2, vec![Content::text("two")])),
         end(user(3, "three")),
@@ -265,12 +278,35 @@ fn a_replay_has_the_conversation_as_it_is_now() {
         end(user(5, "five")),
         end(user(6, "six")),
         AgentEvent::MessageRemoved { message_id: id(5) },
-    ];
-    for event in events {
-        replay.apply(&record(event), &mut editor.0);
-    }
-    let updates = shown(replay.finish().collect());
+    ]);
     let expected =
         [chunk("user_message", "one"), chunk("agent_message", "two"), chunk("user_message", "six")];
     assert_eq!(said(&updates), expected);
+}
+
+#[test]
+fn a_replay_leaves_out_what_several_rewinds_left_behind() {
+    let rewound = |tip: Option<u128>| AgentEvent::Rewound { tip: tip.map(id) };
+    let events = || {
+        vec![
+            end(user(1, "one")),
+            end(user(2, "two")),
+            rewound(Some(1)),
+            end(user(3, "three")),
+            end(user(4, "four")),
+            AgentEvent::MessageRemoved { message_id: id(4) },
+            end(user(5, "five")),
+            rewound(Some(3)),
+            end(user(6, "six")),
+        ]
+    };
+    let said_by = |events| said(&replayed(events));
+    assert_eq!(said_by(events()), ["one", "three", "six"].map(|text| chunk("user_message", text)));
+    let mut again = events();
+    // To the last message: nothing is left behind. To one that is not there: neither.
+    again.extend([rewound(Some(6)), rewound(Some(2)), end(user(7, "seven"))]);
+    assert_eq!(said_by(again), ["one", "three", "six", "seven"].map(|text| chunk("user_message", text)));
+    let mut cleared = events();
+    cleared.extend([rewound(None), end(user(8, "eight"))]);
+    assert_eq!(said_by(cleared), [chunk("user_message", "eight")]);
 }

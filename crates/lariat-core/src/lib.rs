@@ -6,7 +6,7 @@
 //!
 //! - Data: [`content`], [`message`], [`usage`], [`budget`], [`ledger`], [`event`], [`config`], [`permission`], [`session`].
 //! - Contracts: [`model::StreamProvider`], [`tool::AgentTool`], [`tool::Tool`], [`store::SessionStore`], [`archive::SessionArchive`],
-//!   [`permission::PermissionPolicy`], [`permission::Approver`], [`file_access::FileAccessCheck`], [`hooks::Hooks`], [`hooks::InputFilter`],
+//!   [`permission::PermissionPolicy`], [`permission::Approver`], [`file_access::FileAccessCheck`], [`editor_files::EditorFiles`], [`hooks::Hooks`], [`hooks::InputFilter`],
 //!   [`context::CompactionStrategy`], [`budget::SpendingLog`], [`evaluation::EvaluationStrategy`], [`clock::Clock`], [`clock::EntropySource`].
 //! - Functions: [`display`] makes untrusted text safe to show, [`nearest`] suggests a name, [`patch`] parses patches.
 //! - The machine: [`run::Run`], on a [`transcript::Transcript`] that is always valid for a model.
@@ -23,6 +23,7 @@ pub mod config;
 pub mod content;
 pub mod context;
 pub mod display;
+pub mod editor_files;
 pub mod evaluation;
 pub mod event;
 pub mod file_access;

@@ -458,6 +458,10 @@ pub(crate) fn bench(
         .with_supervisor(parts.supervisor.clone())
         .with_egress(egress(&parts.client))
         .with_denied_reads(Arc::new(GateDeniedReads(Arc::clone(gate))));
+    let bench = match &parts.driving.editor {
+        Some(editor) => bench.with_editor(Arc::clone(editor)),
+        None => bench,
+    };
     if !parts.place.settings.undo.enabled {
         return bench;
     }

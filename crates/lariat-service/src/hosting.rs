@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use lariat_api::{Principal, Problem, ProblemCode};
 use lariat_core::BoxFuture;
+use lariat_core::editor_files::EditorFiles;
 use lariat_core::id::SessionId;
 use lariat_guard::Mode;
 use lariat_runtime::Gate;
@@ -30,9 +31,14 @@ pub struct ProjectAgents {
     /// How to load the directory that the host was started for. Other directories have their own settings only.
     started_for: Option<LoadOptions>,
     session_settings: SessionSettings,
+    /// The files of the editor that has a session open.
+    editors: Option<Arc<SessionEditors>>,
     /// The only session, if the host has just one.
     only: Option<OnlySession>,
 }
+
+/// Returns the files of the editor that has a session open.
+pub type SessionEditors = dyn Fn(&SessionId) -> Arc<dyn EditorFiles> + Send + Sync;
 
 /// Settings of single sessions besides those of their directory, such as the MCP servers of an editor. They apply as if the
 /// user had given them as flags, from the next time that the agent of the session is built. Cheap to clone.
@@ -59,6 +65,7 @@ impl ProjectAgents {
             environment,
             started_for: None,
             session_settings: SessionSettings::default(),
+            editors: None,
             only: None,
         }
     }
@@ -67,6 +74,13 @@ impl ProjectAgents {
     #[must_use]
     pub fn with_session_settings(mut self, settings: SessionSettings) -> Self {
         self.session_settings = settings;
+        self
+    }
+
+    /// Gives the tools of each session the files of its editor.
+    #[must_use]
+    pub fn with_editors(mut self, editors: Arc<SessionEditors>) -> Self {
+        self.editors = Some(editors);
         self
     }
 
@@ -116,7 +130,8 @@ impl ProjectAgents {
             options.flags.insert("mode".to_owned(), mode.into());
         }
         let place = LoadedProject::load(&options, self.service.folders()).map_err(|error| problem(&error))?;
-        let options = SessionOptions { has_clients: true, ..SessionOptions::default() };
+        let editor = self.editors.as_ref().map(|editors| editors(request.session_id));
+        let options = SessionOptions { has_clients: true, editor, ..SessionOptions::default() };
         let opened = self.service.open_hosted(&place, request.session_id.clone(), options).await;
         Ok(hosted(opened.map_err(|error| problem(&error))?))
     }

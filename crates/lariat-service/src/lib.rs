@@ -124,7 +124,7 @@ pub use error::{ServiceError, StateFileError};
 #[cfg(feature = "service")]
 pub use hosted_session::{AnswerAttempts, AnswerCheck, HostedSession};
 #[cfg(feature = "service")]
-pub use hosting::{ProjectAgents, SessionSettings};
+pub use hosting::{ProjectAgents, SessionEditors, SessionSettings};
 #[cfg(feature = "service")]
 pub use lariat_model::http::ClientConfig;
 #[cfg(feature = "service")]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lariat_core::content::Content;
+use lariat_core::editor_files::EditorFiles;
 use lariat_core::id::{MessageId, SessionId};
 use lariat_core::message::{AgentMessage, Message, SharedMessage, UserMessage};
 use lariat_core::model::ModelConfig;
@@ -36,6 +37,8 @@ pub struct SessionOptions {
     pub new_id: Option<SessionId>,
     /// Whether clients of a host answer the model's questions: each question is then an approval request.
     pub has_clients: bool,
+    /// The editor that has the session open: its tools see what the user has not saved there.
+    pub editor: Option<Arc<dyn EditorFiles>>,
     /// The directory of Claude Code, for transcripts; `~/.claude` if `None`.
     pub claude_directory: Option<PathBuf>,
 }

@@ -15,13 +15,18 @@
 //! Implement [`HostFixture`] for a host. [`session_conformance!`](crate::session_conformance) turns each check into a
 //! test of its own; [`run_all`] runs everything and reports figures. [`race_answers`] lets two clients answer one ask.
 //!
+//! An editor speaks a narrower protocol. [`run_editor_script`] plays the scripts through it that it can express, and
+//! [`editor_obstacle`] says why it cannot express the others.
+//!
 //! Invariant: a check relies only on the protocol and on the events of the core; it knows no host.
 
 mod catalogue;
 mod check;
+mod editor;
 mod fold;
 mod listing;
 mod model;
+mod names;
 mod play;
 mod race;
 mod report;
@@ -36,6 +41,7 @@ use lariat_core::BoxFuture;
 use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 
+pub use editor::{EditorConnection, EditorFixture, Kills, editor_obstacle, run_editor_script};
 pub use model::{Approval, MakeCall, ModelScript, PlannedReply, Turn};
 pub use report::{Failure, Report};
 pub use script::{Client, Script};

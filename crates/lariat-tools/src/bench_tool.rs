@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::Workbench;
 use crate::arguments::{self, Field};
+use crate::off_thread::off_thread;
 
 /// A tool that works on a workbench.
 pub(crate) trait BenchTool: Send + Sync + 'static {
@@ -29,8 +30,11 @@ pub(crate) trait BenchTool: Send + Sync + 'static {
     const KEEPS_TO_READING: bool = false;
 
     /// Describes what a tool call would change.
-    fn preview(_: &Workbench, _: Self::Arguments) -> Result<Option<String>, ToolError> {
-        Ok(None)
+    fn preview(
+        _: &Workbench,
+        _: Self::Arguments,
+    ) -> impl Future<Output = Result<Option<String>, ToolError>> + Send {
+        std::future::ready(Ok(None))
     }
 
     /// Executes a tool call.
@@ -77,8 +81,10 @@ impl<T: BenchTool> AgentTool for ToolOnBench<T> {
     }
 
     fn preview<'a>(&'a self, params: &'a Value) -> BoxFuture<'a, Result<Option<String>, ToolError>> {
-        let preview = || T::preview(&self.bench, arguments::read::<T::Arguments>(T::FIELDS, params.clone())?);
-        Box::pin(std::future::ready(preview()))
+        Box::pin(async move {
+            let arguments = arguments::read::<T::Arguments>(T::FIELDS, params.clone())?;
+            T::preview(&self.bench, arguments).await
+        })
     }
 
     fn execute<'a>(
@@ -112,11 +118,5 @@ pub(crate) async fn blocking<R: Send + 'static>(
 ) -> Result<R, ToolError> {
     let token = context.cancel.child_token();
     let _cancelled = CancelOnDrop(token.clone());
-    match tokio::runtime::Handle::try_current() {
-        Ok(runtime) => runtime
-            .spawn_blocking(move || work(&token))
-            .await
-            .unwrap_or_else(|error| Err(ToolError::Interrupted(error.to_string()))),
-        Err(_) => work(&token),
-    }
+    off_thread(move || work(&token)).await?
 }

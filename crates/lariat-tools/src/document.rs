@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use lariat_core::tool::{ToolError, ToolResult};
 use lariat_host::files::text::Text;
-use lariat_host::files::{FileContent, FileError, FileVersion, ReadState, WriteCondition};
+use lariat_host::files::{FileContent, FileError, FileVersion, ReadState, Stamp, WriteCondition};
 use serde_json::{Value, json};
 
 use crate::Workbench;
@@ -29,6 +29,9 @@ impl Document {
     /// Opens a file for editing.
     pub(crate) fn open(bench: &Workbench, path: &str) -> Result<Self, ToolError> {
         let FileContent { bytes, stamp } = bench.workspace().read(path, EDIT_LIMIT).map_err(failed)?;
+        if let Some(text) = bench.unsaved(path) {
+            return Self::unsaved(bench, path, text, stamp);
+        }
         let known = FileVersion::of(stamp, &bytes);
         if let ReadState::Touched(before) = bench.memory().read_state(path, &stamp)
             && before.hash != known.hash
@@ -39,6 +42,17 @@ impl Document {
         let text = Text::from_bytes(bytes)
             .ok_or_else(|| failed(FileError::Binary { path: path.to_owned(), size }))?;
         Ok(Self { path: path.to_owned(), text, known })
+    }
+
+    /// The text that the editor shows. It can be compared, but not saved: no file on disk has this version.
+    fn unsaved(bench: &Workbench, path: &str, text: &Text, stamp: Stamp) -> Result<Self, ToolError> {
+        let known = FileVersion::unsaved(stamp, &encode(path, text)?);
+        match bench.memory().read_state(path, &stamp) {
+            ReadState::Unchanged(before) | ReadState::Touched(before) if before.hash != known.hash => {
+                Err(failed(FileError::Changed(path.to_owned())))
+            }
+            _ => Ok(Self { path: path.to_owned(), text: text.clone(), known }),
+        }
     }
 
     /// Encodes a changed version.

@@ -15,7 +15,7 @@ use crate::matching::{ALL, Edit, NEW, OLD, replacements};
 pub(crate) struct EditFile;
 
 /// The arguments of a tool call.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub(crate) struct Arguments {
     path: String,
     #[serde(flatten)]

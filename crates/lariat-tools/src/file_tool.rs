@@ -1,7 +1,8 @@
 //! Implements [`BenchTool`] for tools that work on files with one blocking function.
 //!
 //! Small work runs on the caller's thread, because switching threads costs more than reading 10 KB; large or durable
-//! work runs on a blocking thread. Tools that change files run between two undo checkpoints.
+//! work runs on a blocking thread. Tools that change files run between two undo checkpoints. If the session has an editor,
+//! a call first learns what the user has not saved there (`unsaved_files`).
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -15,6 +16,8 @@ use crate::Workbench;
 use crate::arguments::Field;
 use crate::bench_tool::{self, BenchTool};
 use crate::checkpoint::CheckpointGuard;
+use crate::off_thread::off_thread;
+use crate::unsaved_files::UnsavedFiles;
 
 /// Files larger than this many bytes are handled on a blocking thread.
 pub(crate) const LARGE: u64 = 256 * 1024;
@@ -22,7 +25,7 @@ pub(crate) const LARGE: u64 = 256 * 1024;
 /// A tool that works on files.
 pub(crate) trait FileTool: Send + Sync + 'static {
     /// The arguments of a tool call.
-    type Arguments: DeserializeOwned + Send + 'static;
+    type Arguments: DeserializeOwned + Clone + Send + 'static;
     const NAME: &'static str;
     const LABEL: &'static str;
     const DESCRIPTION: &'static str;
@@ -35,6 +38,11 @@ pub(crate) trait FileTool: Send + Sync + 'static {
     /// The files that a call changes, if any.
     fn changes(arguments: &Self::Arguments) -> Vec<String> {
         Self::subject(arguments).map(str::to_owned).into_iter().collect()
+    }
+
+    /// The files whose text a call reads, so that it must be the text that the user sees.
+    fn texts(arguments: &Self::Arguments) -> Vec<String> {
+        if Self::EFFECTS.contains(ToolEffects::WRITES) { Self::changes(arguments) } else { Vec::new() }
     }
 
     /// Whether a call on a file in this state may take longer than switching threads.
@@ -71,8 +79,10 @@ impl<T: FileTool> BenchTool for FileToolAdapter<T> {
     const FIELDS: &'static [Field] = T::FIELDS;
     const EFFECTS: ToolEffects = T::EFFECTS;
 
-    fn preview(bench: &Workbench, arguments: T::Arguments) -> Result<Option<String>, ToolError> {
-        T::preview(bench, arguments)
+    async fn preview(bench: &Workbench, arguments: T::Arguments) -> Result<Option<String>, ToolError> {
+        let Some(editor) = bench.editor() else { return T::preview(bench, arguments) };
+        let unsaved = UnsavedFiles::look(bench.workspace(), editor, T::texts(&arguments)).await?;
+        T::preview(&bench.with_unsaved(unsaved), arguments)
     }
 
     fn run(
@@ -81,16 +91,35 @@ impl<T: FileTool> BenchTool for FileToolAdapter<T> {
         context: ToolContext,
     ) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
-            match tokio::runtime::Handle::try_current() {
-                Ok(runtime) if is_heavy::<T>(bench, &arguments, &context) => {
-                    let bench = bench.clone();
-                    let work = runtime.spawn_blocking(move || run::<T>(&bench, arguments, &context));
-                    work.await.unwrap_or_else(|error| Err(ToolError::Interrupted(error.to_string())))
-                }
-                _ => run::<T>(bench, arguments, &context),
-            }
+            let Some(editor) = bench.editor() else {
+                return run_on_thread::<T>(bench, arguments, context).await;
+            };
+            let unsaved = UnsavedFiles::look(bench.workspace(), editor, T::texts(&arguments)).await?;
+            let seen = bench.with_unsaved(unsaved.clone());
+            let result = if !unsaved.is_empty() && T::EFFECTS.contains(ToolEffects::WRITES) {
+                // The editor saves its text only if the change applies to it.
+                T::preview(&seen, arguments.clone())?;
+                unsaved.save(bench.workspace(), editor).await?;
+                run_on_thread::<T>(bench, arguments, context).await?
+            } else {
+                run_on_thread::<T>(&seen, arguments, context).await?
+            };
+            Ok(unsaved.note(result))
         })
     }
+}
+
+/// Executes a call here, or on a blocking thread if it may take long.
+async fn run_on_thread<T: FileTool>(
+    bench: &Workbench,
+    arguments: T::Arguments,
+    context: ToolContext,
+) -> Result<ToolResult, ToolError> {
+    if is_heavy::<T>(bench, &arguments, &context) {
+        let bench = bench.clone();
+        return off_thread(move || run::<T>(&bench, arguments, &context)).await?;
+    }
+    run::<T>(bench, arguments, &context)
 }
 
 /// Whether a call may take longer than switching threads.

@@ -31,6 +31,7 @@ mod list_files;
 mod map;
 mod matching;
 mod multi_edit;
+mod off_thread;
 #[cfg(feature = "map")]
 mod outline;
 pub mod output;
@@ -45,6 +46,7 @@ mod shown_files;
 pub mod symbols;
 mod todo;
 mod tree;
+mod unsaved_files;
 mod user_prompter;
 mod workbench;
 mod write_file;

@@ -14,7 +14,7 @@ use crate::arguments::{Field, Kind};
 use crate::document::counted;
 
 /// One replacement, as a model requests it.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub(crate) struct Edit {
     pub(crate) old_string: String,
     pub(crate) new_string: String,

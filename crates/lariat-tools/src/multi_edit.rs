@@ -19,7 +19,7 @@ const MAX_EDITS: usize = 200;
 pub(crate) struct MultiEdit;
 
 /// The arguments of a tool call.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub(crate) struct Arguments {
     path: String,
     edits: Vec<Edit>,

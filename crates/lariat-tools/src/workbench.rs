@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use lariat_core::editor_files::EditorFiles;
 use lariat_core::tool::ToolContext;
+use lariat_host::files::text::Text;
 use lariat_host::files::{FileMemory, Workspace};
 use lariat_host::process::{Environment, Supervisor};
 use lariat_host::sandbox::Sandbox;
@@ -17,11 +19,14 @@ use crate::background::Background;
 #[cfg(feature = "map")]
 use crate::outline::Outlines;
 use crate::shown_files::ShownFiles;
+use crate::unsaved_files::{Editor, UnsavedFiles};
 
 /// The resources that the tools of one agent share. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Workbench {
     workspace: Workspace,
+    /// What differs in the editor, for the workbench of one tool call.
+    unsaved: UnsavedFiles,
     shared: Arc<Shared>,
 }
 
@@ -37,6 +42,7 @@ struct Shared {
     background: Background,
     outputs: Outputs,
     asker: Option<Arc<dyn UserPrompter>>,
+    editor: Option<Editor>,
     internal_hosts: Vec<String>,
     egress: OutgoingHttp,
     hidden: HiddenReads,
@@ -106,6 +112,7 @@ impl Workbench {
     pub fn new(workspace: Workspace) -> Self {
         Self {
             workspace,
+            unsaved: UnsavedFiles::default(),
             shared: Arc::new(Shared {
                 memory: FileMemory::default(),
                 shown: ShownFiles::default(),
@@ -117,6 +124,7 @@ impl Workbench {
                 background: Background::default(),
                 outputs: Outputs::default(),
                 asker: None,
+                editor: None,
                 internal_hosts: Vec::new(),
                 egress: OutgoingHttp::default(),
                 hidden: HiddenReads::default(),
@@ -159,6 +167,12 @@ impl Workbench {
     #[must_use]
     pub fn with_asker(self, asker: Arc<dyn UserPrompter>) -> Self {
         self.with(|shared| shared.asker = Some(asker))
+    }
+
+    /// Sets the editor whose unsaved texts the file tools read and protect.
+    #[must_use]
+    pub fn with_editor(self, editor: Arc<dyn EditorFiles>) -> Self {
+        self.with(|shared| shared.editor = Some(Editor(editor)))
     }
 
     /// Adds a host name or address that `fetch` may access although it is this machine or in an internal network.
@@ -242,6 +256,21 @@ impl Workbench {
     /// Who asks the user questions.
     pub fn asker(&self) -> Option<&Arc<dyn UserPrompter>> {
         self.shared.asker.as_ref()
+    }
+
+    /// The editor of the session.
+    pub fn editor(&self) -> Option<&Arc<dyn EditorFiles>> {
+        self.shared.editor.as_ref().map(|editor| &editor.0)
+    }
+
+    /// The same workbench with what differs in the editor.
+    pub(crate) fn with_unsaved(&self, unsaved: UnsavedFiles) -> Self {
+        Self { unsaved, ..self.clone() }
+    }
+
+    /// The text that the editor shows instead of a file on disk.
+    pub(crate) fn unsaved(&self, path: &str) -> Option<&Text> {
+        self.unsaved.text(path)
     }
 
     /// Hosts that `fetch` may access although they are internal.

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
-use crate::document::{ADDED, EDIT_LIMIT, MODIFIED, counted, details, encode, result};
+use crate::document::{ADDED, Document, EDIT_LIMIT, MODIFIED, counted, details, encode, result};
 use crate::file_error::failed;
 use crate::file_tool::FileTool;
 
@@ -18,7 +18,7 @@ use crate::file_tool::FileTool;
 pub(crate) struct WriteFile;
 
 /// The arguments of a tool call.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub(crate) struct Arguments {
     path: String,
     content: String,
@@ -90,6 +90,10 @@ fn read_before(bench: &Workbench, path: &str, standing: &ReadState) -> Result<Ex
         ReadState::Unread => return Err(failed(FileError::Unread(path.to_owned()))),
         ReadState::Unchanged(known) | ReadState::Touched(known) => known.clone(),
     };
+    if bench.unsaved(path).is_some() {
+        let document = Document::open(bench, path)?;
+        return Ok((Some(document.text), document.known));
+    }
     match bench.workspace().read(path, EDIT_LIMIT) {
         Ok(content) => Ok((Text::decode(&content.bytes), known)),
         Err(FileError::TooLarge { .. }) => Ok((None, known)),

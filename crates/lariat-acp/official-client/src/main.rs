@@ -109,6 +109,29 @@ macro_rules! call {
     };
 }
 
+/// What the test answered to a request of the agent.
+fn answered<T: serde::de::DeserializeOwned>(
+    message: Result<Value, oneshot::error::RecvError>,
+) -> Result<T, Error> {
+    let mut message = message.unwrap_or_default();
+    if let Some(error) = message.get("error") {
+        return Err(serde_json::from_value(error.clone()).expect("an error of JSON-RPC"));
+    }
+    serde_json::from_value(message["result"].take())
+        .map_err(|error| Error::internal_error().data(Value::from(error.to_string())))
+}
+
+/// Handles a request of the agent: the test answers it.
+macro_rules! forward {
+    ($test:expr, $method:literal, $request:ty) => {{
+        let test = Arc::clone(&$test);
+        async move |request: $request, responder, connection| {
+            let (_, answer) = test.ask($method, to_value(request));
+            connection.spawn(async move { responder.respond_with_result(answered(answer.await)) })
+        }
+    }};
+}
+
 /// Sends a request at once, so that requests and notifications keep their order. Returns its response.
 fn request(
     connection: &ConnectionTo<Agent>,
@@ -123,6 +146,7 @@ fn request(
         "session/load" => call!(connection, test, params, acp::LoadSessionRequest),
         "session/resume" => call!(connection, test, params, acp::ResumeSessionRequest),
         "session/list" => call!(connection, test, params, acp::ListSessionsRequest),
+        "session/delete" => call!(connection, test, params, acp::DeleteSessionRequest),
         "session/close" => call!(connection, test, params, acp::CloseSessionRequest),
         "session/prompt" => call!(connection, test, params, acp::PromptRequest),
         "session/set_mode" => call!(connection, test, params, acp::SetSessionModeRequest),
@@ -157,7 +181,7 @@ async fn serve_test(connection: ConnectionTo<Agent>, test: Arc<Test>) -> Result<
                 let waiting =
                     id.as_u64().and_then(|id| test.waiting.lock().expect("no thread panics").remove(&id));
                 if let Some(waiting) = waiting {
-                    let _ = waiting.send(message["result"].take());
+                    let _ = waiting.send(message);
                 }
             }
         }
@@ -195,7 +219,7 @@ async fn main() -> Result<(), Error> {
         }
         Some((line, (lines, test)))
     });
-    let (updates, permissions, forms) = (Arc::clone(&test), Arc::clone(&test), Arc::clone(&test));
+    let (updates, permissions) = (Arc::clone(&test), Arc::clone(&test));
     Client
         .v1()
         .name("official-client")
@@ -213,10 +237,7 @@ async fn main() -> Result<(), Error> {
                 let cancellation = responder.cancellation();
                 connection.spawn(async move {
                     tokio::select! {
-                        answer = answer => responder.respond_with_result(
-                            serde_json::from_value(answer.unwrap_or_default())
-                                .map_err(|error| Error::internal_error().data(Value::from(error.to_string()))),
-                        ),
+                        answer = answer => responder.respond_with_result(answered(answer)),
                         () = cancellation.cancelled() => {
                             let params = json!({ "requestId": id });
                             test.send(&json!({ "jsonrpc": "2.0", "method": "$/cancel_request", "params": params }));
@@ -228,15 +249,15 @@ async fn main() -> Result<(), Error> {
             agent_client_protocol::on_receive_request!(),
         )
         .on_receive_request(
-            async move |request: acp::CreateElicitationRequest, responder, connection| {
-                let (_, answer) = forms.ask("elicitation/create", to_value(request));
-                connection.spawn(async move {
-                    responder.respond_with_result(
-                        serde_json::from_value(answer.await.unwrap_or_default())
-                            .map_err(|error| Error::internal_error().data(Value::from(error.to_string()))),
-                    )
-                })
-            },
+            forward!(test, "elicitation/create", acp::CreateElicitationRequest),
+            agent_client_protocol::on_receive_request!(),
+        )
+        .on_receive_request(
+            forward!(test, "fs/read_text_file", acp::ReadTextFileRequest),
+            agent_client_protocol::on_receive_request!(),
+        )
+        .on_receive_request(
+            forward!(test, "fs/write_text_file", acp::WriteTextFileRequest),
             agent_client_protocol::on_receive_request!(),
         )
         .connect_with(Lines::new(outgoing, incoming), async move |connection: ConnectionTo<Agent>| {

@@ -1,14 +1,17 @@
-//! The requests about sessions: new, load, resume, list, close, modes and options.
+//! The requests about sessions: new, load, resume, list, close, delete, modes and options.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lariat_api::{CreateSession, Problem, ProblemCode, SessionFilter, SessionSummary, SessionView};
+use lariat_api::{
+    CreateSession, Problem, ProblemCode, SessionFilter, SessionStatus, SessionSummary, SessionView,
+};
 use lariat_core::id::SessionId;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{MAX_SESSIONS, Server, read};
+use crate::buffers::SessionBuffers;
 use crate::project::{EditorServers, Project};
 use crate::session::{Host, HostProcess, OpenSession, Opening, Start};
 use crate::wire::{
@@ -40,8 +43,12 @@ impl Server {
             "session/close" => {
                 let params: SessionParams = read(params)?;
                 let session = self.find(&params.session_id)?;
-                self.open().remove(session.id());
-                session.close().await;
+                self.close(&session).await;
+                without_session(json!({}))
+            }
+            "session/delete" => {
+                let params: SessionParams = read(params)?;
+                self.delete(&SessionId::from(params.session_id.as_str())).await?;
                 without_session(json!({}))
             }
             "session/set_mode" => {
@@ -66,7 +73,8 @@ impl Server {
         self.projects.set_servers(&id, servers(params.mcp_servers)?);
         let view = self.sessions.create(CreateSession::new(id, project.directory.clone())).await?;
         let start = Start::After(view.cursor.clone());
-        let (mut response, session) = self.follow(self.own_host(), project, &view, start).await?;
+        let named = Path::new(&params.cwd);
+        let (mut response, session) = self.follow(self.own_host(), project, named, &view, start).await?;
         if let Value::Object(fields) = &mut response {
             fields.insert("sessionId".to_owned(), view.session_id.as_str().into());
         }
@@ -98,7 +106,33 @@ impl Server {
             History::Shown => Start::Replay,
             History::Known => Start::After(view.cursor.clone()),
         };
-        self.follow(host, project, &view, start).await
+        self.follow(host, project, Path::new(&params.at.cwd), &view, start).await
+    }
+
+    async fn close(&self, session: &OpenSession) {
+        self.open().remove(session.id());
+        session.close().await;
+        self.buffers.detach(session.id());
+    }
+
+    /// Deletes a session that no other process runs. Its run here ends first.
+    async fn delete(&self, id: &SessionId) -> Result<(), Problem> {
+        if self.projects.running_elsewhere(id).await.is_some() {
+            let message = format!("session `{id}` runs in another process");
+            return Err(Problem::new(ProblemCode::OwnedElsewhere, message).with_hint("stop it there first"));
+        }
+        let open = self.open().get(id).cloned();
+        if let Some(session) = open {
+            self.close(&session).await;
+        }
+        let view = self.sessions.view(id).await;
+        if view
+            .is_ok_and(|view| matches!(view.status, SessionStatus::Running | SessionStatus::RequiresAction))
+        {
+            let message = format!("the run of session `{id}` has not stopped yet");
+            return Err(Problem::new(ProblemCode::WrongStatus, message).with_hint("try again"));
+        }
+        self.projects.delete(id).await
     }
 
     fn own_host(&self) -> Host {
@@ -109,10 +143,16 @@ impl Server {
         self: &Arc<Self>,
         host: Host,
         project: Project,
+        named: &Path,
         view: &SessionView,
         start: Start,
     ) -> Result<(Value, Arc<OpenSession>), RpcError> {
         let (connection, editor) = (self.connection.clone(), self.editor.get().cloned().unwrap_or_default());
+        // Tools that run in another process see the disk.
+        let buffers = (host.process == HostProcess::This).then(|| {
+            let own = Path::new(&project.directory);
+            SessionBuffers::new(connection.clone(), editor.clone(), own, named)
+        });
         let opening = Opening { host, connection, editor, project };
         let session = OpenSession::open(opening, view, start).await?;
         let replaced = {
@@ -134,6 +174,9 @@ impl Server {
                     .with_hint("close some of them")
                     .into());
             }
+        }
+        if let Some(buffers) = buffers {
+            self.buffers.attach(session.id().clone(), buffers);
         }
         Ok((session.described(), session))
     }

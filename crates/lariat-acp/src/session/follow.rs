@@ -14,7 +14,7 @@ use lariat_core::time::Timestamp;
 use tokio::sync::oneshot;
 
 use super::{OpenSession, QueueState, Start};
-use crate::replay::Replay;
+use crate::replay::{LeftOut, Replay, Survey};
 use crate::stop;
 use crate::transcript::Transcript;
 use crate::wire::{Cost, Update};
@@ -43,7 +43,13 @@ pub(super) async fn run(
 ) {
     let transcript = Transcript::new(session.directory().clone(), session.opening.editor.clone());
     let (after, replay) = match start {
-        Start::Replay => (None, Some(Replay::default())),
+        Start::Replay => match survey(&session).await {
+            Ok(left_out) => (None, Some(Replay::new(left_out))),
+            Err(problem) => {
+                let _ = synced.send(Err(problem));
+                return;
+            }
+        },
         Start::After(cursor) => (Some(cursor), None),
     };
     let mut follower =
@@ -66,6 +72,18 @@ pub(super) async fn run(
         follower.transcript.miss_live_items();
         tokio::time::sleep(RETRY).await;
     }
+}
+
+/// Reads the log for what is not part of the conversation any more.
+async fn survey(session: &OpenSession) -> Result<LeftOut, Problem> {
+    let mut log = session.opening.host.sessions.log(session.id(), LogRequest::default()).await?;
+    let mut survey = Survey::default();
+    while let Some(item) = log.next().await {
+        if let LogItem::Event { event, .. } = item? {
+            survey.apply(&event);
+        }
+    }
+    Ok(survey.finish())
 }
 
 impl Follower {
@@ -100,7 +118,8 @@ impl Follower {
                 self.after = Some(cursor);
                 match &mut self.replay {
                     Some(replay) => {
-                        replay.apply(&event, &mut self.transcript);
+                        let updates = replay.updates(&event, &mut self.transcript);
+                        self.send(updates).await;
                         self.remember_call(&event.event);
                     }
                     None => self.durable(&event).await,
@@ -151,12 +170,10 @@ impl Follower {
         }
     }
 
-    /// Sends the conversation to an editor that opens the session, and what the view says besides.
+    /// The editor has the conversation. Sends the task list and what the view says besides.
     async fn show_replay(&mut self) {
         let Some(replay) = self.replay.take() else { return };
-        for update in replay.finish() {
-            self.session.update(update).await;
-        }
+        self.send(Vec::from_iter(replay.finish())).await;
         let Ok(view) = self.session.view().await else { return };
         if !matches!(view.status, SessionStatus::Running | SessionStatus::RequiresAction) {
             let updates = self.transcript.end_open_calls("interrupted, or running in another process");

@@ -17,8 +17,16 @@ pub(crate) struct InitializeParams {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct ClientCapabilities {
+    fs: FileCapabilities,
     session: Option<SessionCapabilities>,
     elicitation: Option<ElicitationCapabilities>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct FileCapabilities {
+    read_text_file: bool,
+    write_text_file: bool,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -35,6 +43,16 @@ struct ElicitationCapabilities {
 }
 
 impl ClientCapabilities {
+    /// Whether the editor reads files for Lariat, as its user sees them.
+    pub(crate) const fn reads_files(&self) -> bool {
+        self.fs.read_text_file
+    }
+
+    /// Whether the editor saves files for Lariat.
+    pub(crate) const fn writes_files(&self) -> bool {
+        self.fs.write_text_file
+    }
+
     /// Whether the editor shows notices.
     pub(crate) fn has_notices(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.notices.is_some())
@@ -57,6 +75,7 @@ impl ClientCapabilities {
         Self {
             session: Some(SessionCapabilities { notices: yes(), compaction: yes() }),
             elicitation: Some(ElicitationCapabilities { form: yes() }),
+            fs: FileCapabilities::default(),
         }
     }
 }

@@ -6,16 +6,19 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use lariat_acp::{AgentInfo, Choice, EditorServers, Project, Projects, SlashCommand};
+use lariat_acp::{AgentInfo, Choice, EditorBuffers, EditorServers, Project, Projects, SlashCommand};
 use lariat_api::{AskPolicy, ProblemCode, Sessions};
 use lariat_core::BoxFuture;
 use lariat_core::id::SessionId;
 use lariat_core::model::ThinkingLevel;
+use lariat_core::store::StoreError;
 use lariat_server::unix;
 use lariat_service::models::Models;
 use lariat_service::permissions::Mode;
 use lariat_service::trust::Trust;
-use lariat_service::{HostOptions, LoadOptions, LoadedProject, ProjectAgents, SessionSettings};
+use lariat_service::{
+    HostOptions, LoadOptions, LoadedProject, LocalService, ProjectAgents, ServiceError, SessionSettings,
+};
 use serde_json::{Value, json};
 use tokio::io::BufReader;
 
@@ -39,19 +42,24 @@ pub(crate) async fn acp(env: &ProcessEnv) -> CommandResult {
     let mut hosting = HostOptions::default();
     // The editor is attached while it has a session open, and it shows what waits.
     hosting.ask_policy = AskPolicy::Wait;
-    let sessions = ProjectAgents::new(service, env.settings())
+    let buffers = EditorBuffers::default();
+    let files = buffers.clone();
+    let sessions = ProjectAgents::new(service.clone(), env.settings())
         .with_session_settings(settings.clone())
+        .with_editors(Arc::new(move |session_id| files.of(session_id)))
         .into_host(unix::principal(env.variable("USER")), hosting);
-    let projects = EditorProjects { env: env.clone(), settings };
+    let projects = EditorProjects { env: env.clone(), settings, service };
     let info = AgentInfo {
         name: "lariat".to_owned(),
         title: "Lariat".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     let (input, output) = (BufReader::new(tokio::io::stdin()), tokio::io::stdout());
-    lariat_acp::serve(input, output, Arc::new(sessions), Arc::new(projects), info).await.map_err(
-        |error| Problem::new(Exit::Failed, format!("the connection to the editor failed: {error}")),
-    )?;
+    let served =
+        lariat_acp::serve(input, output, Arc::new(sessions), Arc::new(projects), buffers, info).await;
+    served.map_err(|error| {
+        Problem::new(Exit::Failed, format!("the connection to the editor failed: {error}"))
+    })?;
     Ok(Exit::Done)
 }
 
@@ -59,6 +67,7 @@ pub(crate) async fn acp(env: &ProcessEnv) -> CommandResult {
 struct EditorProjects {
     env: ProcessEnv,
     settings: SessionSettings,
+    service: LocalService,
 }
 
 impl EditorProjects {
@@ -156,6 +165,21 @@ impl Projects for EditorProjects {
     fn set_servers(&self, session_id: &SessionId, servers: EditorServers) {
         let settings = json!({ "mcpServers": servers.0 }).to_string();
         self.settings.set(session_id.clone(), "the editor", settings);
+    }
+
+    fn delete<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<(), lariat_api::Problem>> {
+        Box::pin(async move {
+            match self.service.delete(session_id).await {
+                Ok(()) | Err(ServiceError::Store(StoreError::NotFound(_))) => Ok(()),
+                Err(error) => {
+                    let code = match error {
+                        ServiceError::Store(StoreError::Busy { .. }) => ProblemCode::OwnedElsewhere,
+                        _ => ProblemCode::Unavailable,
+                    };
+                    Err(lariat_api::Problem::new(code, error.to_string()))
+                }
+            }
+        })
     }
 
     fn running_elsewhere<'a>(

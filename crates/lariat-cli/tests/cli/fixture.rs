@@ -165,7 +165,7 @@ impl Fixture {
         let Some(store) = self.store().await else { return Vec::new() };
         let newest = store.list(&ListQuery::default()).await.unwrap().into_iter().next();
         let Some(newest) = newest else { return Vec::new() };
-        read(&store, &newest.session_id).await
+        read_journal(&store, &newest.session_id).await
     }
 }
 
@@ -175,7 +175,8 @@ impl Drop for Fixture {
     }
 }
 
-async fn read(store: &SqliteStore, session: &SessionId) -> Vec<Event> {
+/// All events of a session.
+pub(crate) async fn read_journal(store: &SqliteStore, session: &SessionId) -> Vec<Event> {
     let mut events = Vec::new();
     loop {
         let more = store.read(session, events.len() as u64, 1_000).await.unwrap();

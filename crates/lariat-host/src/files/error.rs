@@ -35,6 +35,16 @@ pub enum FileError {
     /// The path exists already.
     #[error("`{0}` already exists. Read it before you replace it.")]
     Exists(String),
+    /// An editor shows other content than the file has, and did not save it.
+    #[error(
+        "The user has unsaved changes to `{path}` in the editor, and {reason}. Nothing was changed. Ask the user to save the file, then read it again."
+    )]
+    Unsaved {
+        /// The path as the caller wrote it.
+        path: String,
+        /// Why the editor did not save it.
+        reason: String,
+    },
     /// The path is a directory, but a file was expected.
     #[error("`{0}` is a directory, not a file. List it instead.")]
     IsDirectory(String),

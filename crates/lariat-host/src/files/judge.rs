@@ -99,7 +99,7 @@ impl std::fmt::Debug for Judge {
 }
 
 /// The real path of a handle; `None` if the file has no path any more or the kernel does not name it.
-fn real_path(handle: &OwnedFd) -> Option<PathBuf> {
+pub(super) fn real_path(handle: &OwnedFd) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStringExt as _;
 
     let own = format!("/proc/self/fd/{}", handle.as_raw_fd());

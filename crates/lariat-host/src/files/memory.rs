@@ -53,6 +53,11 @@ impl FileVersion {
         Self { stamp, hash: Some(blake3::hash(content)) }
     }
 
+    /// For content that an editor has not saved yet: the file has this version only once its content is the same.
+    pub fn unsaved(stamp: Stamp, content: &[u8]) -> Self {
+        Self::of(stamp.of_unsaved(content.len() as u64), content)
+    }
+
     /// For a file of which only a part was read.
     pub const fn partly_read(stamp: Stamp) -> Self {
         Self { stamp, hash: None }

@@ -5,10 +5,12 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
 
 use rustix::fs::{FileType, OFlags, Stat, fstat};
 
 use super::error::FileError;
+use super::judge;
 use super::stamp::{Stamp, size};
 use super::workspace::Workspace;
 
@@ -48,6 +50,16 @@ impl Workspace {
         let stat = fstat(&handle).map_err(|errno| FileError::of(path, errno))?;
         must_be_regular(path, &stat)?;
         Ok(Stamp::of(&stat))
+    }
+
+    /// Returns the real path of a regular file, without links.
+    ///
+    /// # Errors
+    /// If the path does not lead to a regular file, or the file loses its path meanwhile.
+    pub fn real_path(&self, path: &str) -> Result<PathBuf, FileError> {
+        let handle = self.open_path(path, OFlags::PATH)?;
+        must_be_regular(path, &fstat(&handle).map_err(|errno| FileError::of(path, errno))?)?;
+        judge::real_path(&handle).ok_or_else(|| FileError::Unstable(path.to_owned()))
     }
 
     /// Reads a whole file.

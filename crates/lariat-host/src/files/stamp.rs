@@ -34,6 +34,11 @@ impl Stamp {
         }
     }
 
+    /// The stamp of content that is not on disk, for the file with this stamp. Equals no stamp of a file.
+    pub(super) const fn of_unsaved(self, size: u64) -> Self {
+        Self { size, modified: 0, changed: 0, ..self }
+    }
+
     /// Identity of the file.
     pub const fn id(&self) -> FileId {
         self.id

@@ -93,18 +93,7 @@ impl Stage {
         {
             return Err(format!("the prompt {} is in the conversation but was not accepted", extra.key));
         }
-        let marks = self.fixture.marks();
-        let own = self.name("");
-        for mark in marks.iter().filter(|mark| mark.starts_with(&own)) {
-            let count = marks.iter().filter(|other| *other == mark).count();
-            if count > 1 {
-                return Err(format!("the tool call {mark} ran {count} times"));
-            }
-        }
-        match fold.succeeded.iter().find(|id| !marks.iter().any(|mark| mark == id.as_str())) {
-            Some(id) => Err(format!("the journal says that {id} succeeded, but it had no effect")),
-            None => Ok(()),
-        }
+        check_marks(&fold, &self.fixture.marks(), &self.name(""))
     }
 
     /// Every view that anybody read is the fold of its events.
@@ -267,6 +256,20 @@ impl Stage {
         let now = self.journal().await;
         same_events(&now, journal)
             .map_err(|problem| format!("retries at rest changed the journal: {problem}"))
+    }
+}
+
+/// Every tool call had its effect at most once, and one that succeeded had it. The marks of this run start with `own`.
+pub(super) fn check_marks(fold: &Fold, marks: &[String], own: &str) -> Result<(), String> {
+    for mark in marks.iter().filter(|mark| mark.starts_with(own)) {
+        let count = marks.iter().filter(|other| *other == mark).count();
+        if count > 1 {
+            return Err(format!("the tool call {mark} ran {count} times"));
+        }
+    }
+    match fold.succeeded.iter().find(|id| !marks.iter().any(|mark| mark == id.as_str())) {
+        Some(id) => Err(format!("the journal says that {id} succeeded, but it had no effect")),
+        None => Ok(()),
     }
 }
 

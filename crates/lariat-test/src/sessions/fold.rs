@@ -203,11 +203,38 @@ impl Fold {
         }
     }
 
-    /// The keys that wait, in the order of delivery: steering first.
+    /// The serialised kind of the outcome of the newest run.
+    pub(super) fn outcome_kind(&self) -> Option<String> {
+        let outcome = serde_json::to_value(&self.outcome).ok()?;
+        Some(outcome.get("kind")?.as_str()?.to_owned())
+    }
+
+    /// The keys of the prompts that wait, in the order of delivery.
+    pub(super) fn queue_keys(&self) -> Vec<String> {
+        self.queue().into_iter().map(|waiting| waiting.key.clone()).collect()
+    }
+
+    /// The prompts that wait, in the order of delivery: steering first.
     fn queue(&self) -> Vec<&Waiting> {
         let is_first = |waiting: &&Waiting| waiting.delivery != Delivery::Queue;
         let first = self.waiting.iter().filter(is_first);
         first.chain(self.waiting.iter().filter(|waiting| !is_first(waiting))).collect()
+    }
+
+    /// Whether these prompts are in the conversation, in this order, among others.
+    pub(super) fn has_delivered(&self, keys: impl Iterator<Item = String>) -> bool {
+        let mut keys = keys.peekable();
+        for delivered in &self.conversation {
+            keys.next_if(|key| *key == delivered.key);
+        }
+        keys.peek().is_none()
+    }
+
+    /// The run in which a prompt was delivered.
+    pub(super) fn run_of(&self, key: &str) -> Result<String, String> {
+        let delivered = self.conversation.iter().find(|delivered| delivered.key == key);
+        let run = delivered.and_then(|delivered| delivered.run.as_ref());
+        run.map(ToString::to_string).ok_or(format!("{key} was not delivered in a run"))
     }
 
     /// Whether accepted work has not begun.

@@ -226,14 +226,11 @@ impl Stage {
             Condition::Mode => check(view.mode == self.fixture.other_mode(), view.mode.clone()),
             Condition::Model => check(view.model.name == self.fixture.other_model(), view.model.name.clone()),
             Condition::Delivered(names) => {
-                let mut names = names.iter().map(|name| self.key(name)).peekable();
-                let conversation = self.fold().await.conversation;
-                for delivered in &conversation {
-                    names.next_if(|name| *name == delivered.key);
-                }
-                let keys: Vec<&str> = conversation.iter().map(|delivered| delivered.key.as_str()).collect();
+                let fold = self.fold().await;
+                let keys: Vec<&str> =
+                    fold.conversation.iter().map(|delivered| delivered.key.as_str()).collect();
                 let state = format!("{keys:?}, status {:?}, queue {:?}", view.status, queue_keys(view));
-                check(names.peek().is_none(), state)
+                check(fold.has_delivered(names.iter().map(|name| self.key(name))), state)
             }
             Condition::Marked(mark) => {
                 let marks = self.fixture.marks();
@@ -244,15 +241,9 @@ impl Stage {
 
     /// The runs in which two prompts were delivered.
     async fn runs(&self, names: [&str; 2]) -> Result<[String; 2], String> {
-        let conversation = self.fold().await.conversation;
-        let run = |name: &str| {
-            let key = self.key(name);
-            let delivered = conversation.iter().find(|delivered| delivered.key == key);
-            let run = delivered.and_then(|delivered| delivered.run.as_ref());
-            run.map(ToString::to_string).ok_or(format!("{key} was not delivered in a run"))
-        };
+        let fold = self.fold().await;
         let [first, second] = names;
-        Ok([run(first)?, run(second)?])
+        Ok([fold.run_of(&self.key(first))?, fold.run_of(&self.key(second))?])
     }
 
     /// Reads the channel until it is silent, and compares it with the log.

@@ -4,7 +4,6 @@
 //! Invariants: a command that was acknowledged is sent a second time at once and must get an equal receipt; every view
 //! that the script read is kept, to be compared with the journal.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,6 +20,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::HostFixture;
 use super::fold::{Context, Fold, approval_call};
 use super::model::{Turn, key_of};
+use super::names::Names;
 use super::report::Report;
 use super::script::Client;
 use super::watch::{Connection, Follower, LiveReader};
@@ -33,9 +33,6 @@ pub(super) const A_WHILE: Duration = Duration::from_millis(40);
 
 /// Time between two looks at a condition.
 pub(super) const POLL: Duration = Duration::from_millis(2);
-
-/// Numbers the runs of this process, so that their texts and ids differ.
-static RUNS: AtomicU64 = AtomicU64::new(1);
 
 /// Where a host is crashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +65,7 @@ pub(super) struct Stage {
     pub(super) crash_during: Option<usize>,
     policy: AskPolicy,
     is_attached: bool,
-    run: String,
+    names: Names,
     commands: u32,
 }
 
@@ -79,8 +76,8 @@ impl Stage {
         host: Arc<dyn Sessions>,
         policy: AskPolicy,
     ) -> Result<Self, String> {
-        let run = format!("r{}", RUNS.fetch_add(1, Ordering::Relaxed));
-        let session = SessionId::from(format!("session-{run}"));
+        let names = Names::next();
+        let session = SessionId::from(format!("session-{}", names.run()));
         let [directory, _] = fixture.directories();
         let request = CreateSession::new(session.clone(), directory);
         let create = || host.create(request.clone());
@@ -106,40 +103,25 @@ impl Stage {
             crash_during: None,
             policy,
             is_attached: false,
-            run,
+            names,
             commands: 0,
         })
     }
 
-    /// The text by which a prompt is recognised everywhere.
     pub(super) fn key(&self, name: &str) -> String {
-        format!("[{}/{name}]", self.run)
+        self.names.key(name)
     }
 
-    /// The text of a prompt.
     pub(super) fn prompt(&self, name: &str) -> String {
-        format!("{} Please.", self.key(name))
+        self.names.prompt(name)
     }
 
-    /// A gate or a mark of this run. It is also the id of a tool call, so it has no spaces.
     pub(super) fn name(&self, name: &str) -> String {
-        format!("{}-{}", self.run, name.replace(' ', "-"))
+        self.names.name(name)
     }
 
     pub(super) fn plan(&self, key: &str, turns: &[Turn]) {
-        let turns = turns.iter().map(|turn| self.own_turn(turn)).collect();
-        self.fixture.model().plan(self.key(key), turns);
-    }
-
-    fn own_turn(&self, turn: &Turn) -> Turn {
-        match turn {
-            Turn::Text { .. } => turn.clone(),
-            Turn::Call { mark, approval } => Turn::Call { mark: self.name(mark), approval: *approval },
-            Turn::Fail { until } => Turn::Fail { until: self.name(until) },
-            Turn::Gate { gate, then } => {
-                Turn::Gate { gate: self.name(gate), then: Box::new(self.own_turn(then)) }
-            }
-        }
+        self.names.plan(self.fixture.model(), key, turns);
     }
 
     pub(super) async fn attach(&mut self) -> Result<(), String> {
@@ -179,7 +161,7 @@ impl Stage {
 
     pub(super) fn command(&mut self, client: Client, action: Action) -> SessionCommand {
         self.commands += 1;
-        let id = CommandId::new(format!("{}-c{}", self.run, self.commands));
+        let id = CommandId::new(format!("{}-c{}", self.names.run(), self.commands));
         self.context.sent.insert(id.as_str().to_owned(), action.clone());
         SessionCommand::new(id, ClientName::new(client.name()), action)
     }
@@ -288,7 +270,7 @@ impl Stage {
 
     /// Brings the session to rest: opens all gates, approves everything, resumes the queue.
     pub(super) async fn finish(&mut self) -> Result<SessionView, String> {
-        self.fixture.model().release_all(&format!("{}-", self.run));
+        self.fixture.model().release_all(&self.name(""));
         let deadline = Instant::now() + PATIENCE;
         let mut wakes = 0;
         loop {

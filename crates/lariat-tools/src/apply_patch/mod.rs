@@ -26,7 +26,7 @@ use commit::Step;
 pub(crate) struct ApplyPatch;
 
 /// The arguments of a tool call.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub(crate) struct Arguments {
     patch: String,
 }

@@ -30,7 +30,7 @@ const MAX_NAMES: usize = 20_000;
 pub(crate) struct ListFiles;
 
 /// The arguments of a tool call.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub(crate) struct Arguments {
     path: Option<String>,
     depth: Option<usize>,

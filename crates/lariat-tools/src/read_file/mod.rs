@@ -14,11 +14,11 @@ use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_host::files::text::Text;
 use lariat_host::files::{FileError, FileVersion, Stamp};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::Workbench;
 use crate::arguments::{Field, Kind};
-use crate::document::{LINE_LIMIT, counted};
+use crate::document::{LINE_LIMIT, counted, encode};
 use crate::file_error::failed;
 use crate::file_tool::{FileTool, LARGE};
 use crate::image;
@@ -36,11 +36,15 @@ const MAGIC: usize = 16;
 /// The first bytes of a PDF.
 const PDF: &[u8] = b"%PDF-";
 
+/// What follows a text that the editor has not saved.
+const UNSAVED: &str =
+    "The user has not saved these changes yet: this is the text in the editor, and the file on disk differs.";
+
 /// The tool `read_file`.
 pub(crate) struct ReadFile;
 
 /// The arguments of a tool call.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub(crate) struct Arguments {
     path: String,
     offset: Option<u64>,
@@ -102,6 +106,10 @@ impl FileTool for ReadFile {
         Some(&arguments.path)
     }
 
+    fn texts(arguments: &Arguments) -> Vec<String> {
+        vec![arguments.path.clone()]
+    }
+
     fn is_heavy(bench: &Workbench, arguments: &Arguments, stamp: &Stamp, context: &ToolContext) -> bool {
         // Content that was shown before is not read.
         shown_before(bench, arguments, stamp, context).is_none()
@@ -112,6 +120,9 @@ impl FileTool for ReadFile {
         let path = &arguments.path;
         let workspace = bench.workspace();
         let stamp = workspace.stamp(path).map_err(failed)?;
+        if let Some(text) = bench.unsaved(path) {
+            return unsaved(bench, &arguments, text, stamp);
+        }
         if let Some((answer, known)) = shown_before(bench, &arguments, &stamp, context) {
             bench.memory().remember(path, known);
             return Ok(answer);
@@ -137,35 +148,69 @@ impl FileTool for ReadFile {
         {
             return Ok(answer);
         }
-        let skip = requested.first - 1;
         if text.as_str().is_empty() {
             return Ok(ToolResult::text(format!("`{path}` is empty."))
                 .with_details(json!({ "path": path, "bytes": 0 })));
         }
-        let mut lines = text.as_str().lines();
-        let passed = lines.by_ref().take(usize::try_from(skip).unwrap_or(usize::MAX)).count() as u64;
-        let mut page = NumberedLines::new(skip, text.as_str().len());
-        let count = usize::try_from(arguments.limit.unwrap_or(LINES)).unwrap_or(usize::MAX);
-        lines.by_ref().take(count).for_each(|line| page.put(line));
-        if page.text.is_empty() {
-            return Err(past_the_end(path, skip + 1, passed));
-        }
-        let (first, last, next, rest) = (skip + 1, page.next - 1, page.next, lines.count() as u64);
-        let total = last + rest;
-        bench.shown().remember(context, path, &known, Part { unit: Unit::Line, first, last }, Some(total));
-        if rest > 0 {
-            page.note(&format!(
-                "Lines {first}-{last} of {total}; {rest} remain. Continue with `offset` {next}."
-            ));
-        }
-        Ok(ToolResult::text(page.text).with_details(json!({
-            "path": path,
-            "bytes": size,
-            "lines": total,
-            "hash": known.hash.map(|hash| hash.to_hex().to_string()),
-            "form": text.form(),
-        })))
+        let (page, part, total) = requested_lines(&arguments, &text)?;
+        bench.shown().remember(context, path, &known, part, Some(total));
+        let details = text_details(path, size, total, &known, &text);
+        Ok(ToolResult::text(page.text).with_details(details))
     }
+}
+
+/// Shows a text that the editor has not saved. It is shown each time: nothing on disk says whether it changed.
+fn unsaved(
+    bench: &Workbench,
+    arguments: &Arguments,
+    text: &Text,
+    stamp: Stamp,
+) -> Result<ToolResult, ToolError> {
+    pages::reject_pages(arguments)?;
+    let path = &arguments.path;
+    let bytes = encode(path, text)?;
+    let known = FileVersion::unsaved(stamp, &bytes);
+    bench.memory().remember(path, known.clone());
+    let (mut page, _, total) = if text.as_str().is_empty() {
+        (NumberedLines::new(0, 0), arguments.lines(), 0)
+    } else {
+        requested_lines(arguments, text)?
+    };
+    page.note(UNSAVED);
+    let mut details = text_details(path, bytes.len() as u64, total, &known, text);
+    if let Some(fields) = details.as_object_mut() {
+        fields.insert("unsaved".to_owned(), true.into());
+    }
+    Ok(ToolResult::text(page.text).with_details(details))
+}
+
+/// The requested lines of a text that is not empty, which part that is, and how many lines it has.
+fn requested_lines(arguments: &Arguments, text: &Text) -> Result<(NumberedLines, Part, u64), ToolError> {
+    let skip = arguments.lines().first - 1;
+    let mut lines = text.as_str().lines();
+    let passed = lines.by_ref().take(usize::try_from(skip).unwrap_or(usize::MAX)).count() as u64;
+    let mut page = NumberedLines::new(skip, text.as_str().len());
+    let count = usize::try_from(arguments.limit.unwrap_or(LINES)).unwrap_or(usize::MAX);
+    lines.by_ref().take(count).for_each(|line| page.put(line));
+    if page.text.is_empty() {
+        return Err(past_the_end(&arguments.path, skip + 1, passed));
+    }
+    let (first, last, next, rest) = (skip + 1, page.next - 1, page.next, lines.count() as u64);
+    let total = last + rest;
+    if rest > 0 {
+        page.note(&format!("Lines {first}-{last} of {total}; {rest} remain. Continue with `offset` {next}."));
+    }
+    Ok((page, Part { unit: Unit::Line, first, last }, total))
+}
+
+fn text_details(path: &str, size: u64, lines: u64, known: &FileVersion, text: &Text) -> Value {
+    json!({
+        "path": path,
+        "bytes": size,
+        "lines": lines,
+        "hash": known.hash.map(|hash| hash.to_hex().to_string()),
+        "form": text.form(),
+    })
 }
 
 /// Answers a call for content that was shown before, if the file's stamp alone proves that it did not change.

@@ -15,3 +15,4 @@ mod regression;
 mod repo_map;
 mod scenarios;
 mod search;
+mod unsaved_files;

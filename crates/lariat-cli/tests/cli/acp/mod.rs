@@ -3,21 +3,28 @@
 //! With `ACP_CLIENT` set (`cargo xtask editors`), the client of the official crate stands between, and reports what the
 //! protocol does not have.
 
+mod conformance;
+mod files;
 mod hostile;
+mod long_session;
+mod methods;
 mod prompts;
 mod sessions;
+mod traces;
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use lariat_proofs::server::Script;
+use lariat_proofs::server::{Script, Turn};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, PATIENCE};
+use crate::fixture::{Fixture, PATIENCE, wait_for};
 
 /// An editor with a running agent.
 struct Editor {
@@ -68,6 +75,8 @@ impl Editor {
                 command
             }
         };
+        // A group of its own, so that a kill reaches the agent behind a client too.
+        command.process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
@@ -108,13 +117,24 @@ impl Editor {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
     }
 
+    /// Reads the messages that have arrived.
+    fn receive_waiting(&mut self) {
+        while let Ok(message) = self.incoming.try_recv() {
+            self.keep(message);
+        }
+    }
+
+    fn keep(&mut self, message: Value) {
+        assert!(message["jsonrpc"] == "2.0", "not a message of the protocol: {message}");
+        assert!(message["method"] != "violation", "not in the official schema: {message:#}");
+        self.seen.push(message);
+    }
+
     /// Waits for the next message. Returns false at the end of the output.
     fn receive(&mut self, what: &str) -> bool {
         match self.incoming.recv_timeout(PATIENCE) {
             Ok(message) => {
-                assert!(message["jsonrpc"] == "2.0", "not a message of the protocol: {message}");
-                assert!(message["method"] != "violation", "not in the official schema: {message:#}");
-                self.seen.push(message);
+                self.keep(message);
                 true
             }
             Err(mpsc::RecvTimeoutError::Disconnected) => false,
@@ -187,13 +207,22 @@ impl Editor {
 
     /// Waits for the next request of the agent.
     fn asked(&mut self, method: &str) -> Value {
-        let handled = self.handled.clone();
-        let is_it =
-            |message: &Value| message["method"] == method && !handled.contains(&message["id"].to_string());
-        let at = self.wait(method, is_it);
-        let request = self.seen[at].clone();
+        loop {
+            if let Some(request) = self.try_asked(method) {
+                return request;
+            }
+            assert!(self.receive(method), "the agent ended before {method}: {:#?}", self.seen);
+        }
+    }
+
+    /// The next request of the agent, if it has arrived.
+    fn try_asked(&mut self, method: &str) -> Option<Value> {
+        let is_it = |message: &&Value| {
+            message["method"] == method && !self.handled.contains(&message["id"].to_string())
+        };
+        let request = self.seen.iter().find(is_it)?.clone();
         self.handled.insert(request["id"].to_string());
-        request
+        Some(request)
     }
 
     fn answer(&mut self, request: &Value, result: Value) {
@@ -226,8 +255,10 @@ impl Editor {
         }
     }
 
-    fn kill(mut self) {
-        self.child.kill().unwrap();
+    /// Ends the agent as `kill -9` does.
+    fn kill(&mut self) {
+        let group = Pid::from_child(&self.child);
+        kill_process_group(group, Signal::KILL).unwrap();
         self.child.wait().unwrap();
     }
 }
@@ -276,4 +307,22 @@ async fn asking(script: Script) -> Fixture {
     let settings = std::fs::read_to_string(&path).unwrap().replace("\"bypass\"", "\"default\"");
     std::fs::write(path, settings).unwrap();
     fixture
+}
+
+/// A fixture whose model writes a file once, which needs approval.
+async fn asking_once() -> Fixture {
+    let call = Turn::new().call("call_1", "write_file", &json!({ "path": "note.txt", "content": "x" }));
+    asking(Script::queue([call, Turn::new().text("done")])).await
+}
+
+/// Starts a session in the background, and returns its id when it waits for approval.
+fn waiting_in_background(fixture: &Fixture) -> String {
+    let session = fixture.run(&["run", "--detach", "write a note"]).expect(0).stdout.trim().to_owned();
+    wait_for("the question", || background_status(fixture) == "requires_action");
+    session
+}
+
+/// The status of the only session in the background.
+fn background_status(fixture: &Fixture) -> Value {
+    fixture.run(&["ps", "--all", "--json"]).expect(0).json()[0]["status"].clone()
 }

@@ -4,7 +4,7 @@ use lariat_core::event::{AgentEvent, Event};
 use lariat_proofs::server::{Script, Turn};
 use serde_json::{Value, json};
 
-use super::{Editor, asking, of_kind, said, tool_call};
+use super::{Editor, asking_once, background_status, of_kind, said, tool_call, waiting_in_background};
 use crate::background::HostGuard;
 use crate::fixture::{Fixture, last_result, wait_for};
 
@@ -203,12 +203,9 @@ async fn acp_session_killed_while_its_run_stops_takes_the_next_prompt() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn acp_question_that_is_answered_elsewhere_is_withdrawn() {
-    let call = Turn::new().call("call_1", "write_file", &json!({ "path": "note.txt", "content": "x" }));
-    let fixture = asking(Script::queue([call, Turn::new().text("done")])).await;
+    let fixture = asking_once().await;
     let _host = HostGuard(&fixture);
-    let session = fixture.run(&["run", "--detach", "write a note"]).expect(0).stdout.trim().to_owned();
-    let status = || fixture.run(&["ps", "--all", "--json"]).expect(0).json()[0]["status"].clone();
-    wait_for("the question", || status() == "requires_action");
+    let session = waiting_in_background(&fixture);
     let mut editor = Editor::start(&fixture);
     editor.load(&fixture, &session);
     let request = editor.asked("session/request_permission");
@@ -223,7 +220,7 @@ async fn acp_question_that_is_answered_elsewhere_is_withdrawn() {
     });
     // The editor leaves, and the session of the other process stays.
     assert_eq!(editor.close(), Some(0));
-    wait_for("the end", || status() == "idle");
+    wait_for("the end", || background_status(&fixture) == "idle");
 }
 
 #[tokio::test(flavor = "multi_thread")]
