@@ -77,13 +77,13 @@ pub struct PermissionRequest {
     /// Sandbox openings that the request shows to the user and that an approval grants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub openings: Vec<SandboxOpening>,
-    /// The question, if the tool call asks the user one. [`PermissionDecision::Answered`] answers it, and the tool itself
-    /// does not run.
+    /// The question, if the tool call asks the user one. [`PermissionDecision::Answered`] answers it. If the tool has not
+    /// started, it does not run, because the answer is its result; a tool that runs receives the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Box<UserQuestion>>,
 }
 
-/// A question of the model to the user.
+/// A question of the model or of a tool to the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct UserQuestion {
@@ -196,7 +196,8 @@ pub enum PermissionDecision {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// Answers the question of the request: the model receives this text as the result of the tool call.
+    /// Answers the question of the request: the model receives this text as the result of the tool call, or the tool that
+    /// asked does.
     Answered {
         /// The answer.
         text: String,
@@ -334,6 +335,11 @@ pub trait PermissionPolicy: Send + Sync {
     /// about that call as about any other.
     fn is_offered(&self, tool: &str) -> bool {
         let _ = tool;
+        true
+    }
+
+    /// Returns whether tools that run may ask the user a question now.
+    fn allows_questions(&self) -> bool {
         true
     }
 

@@ -116,6 +116,10 @@ impl<T: PermissionPolicy + ?Sized> PermissionPolicy for Arc<T> {
         (**self).is_offered(tool)
     }
 
+    fn allows_questions(&self) -> bool {
+        (**self).allows_questions()
+    }
+
     fn can_plan(&self) -> bool {
         (**self).can_plan()
     }

@@ -14,6 +14,7 @@ use crate::content::Content;
 use crate::file_access::FileAccessCheck;
 use crate::id::{LoopId, SessionId, ToolCallId};
 use crate::opening::SandboxOpening;
+use crate::permission::{PermissionDecision, UserQuestion};
 
 /// A tool that the model can call.
 pub trait AgentTool: Send + Sync {
@@ -224,6 +225,8 @@ impl ToolDefinition {
 pub type ToolUpdateFn = Arc<dyn Fn(ToolResult) + Send + Sync>;
 /// Receives status text for the user from a running tool.
 pub type ProgressFn = Arc<dyn Fn(String) + Send + Sync>;
+/// Asks the user a question of a running tool.
+pub type QuestionFn = Arc<dyn Fn(UserQuestion) -> BoxFuture<'static, PermissionDecision> + Send + Sync>;
 
 /// Whether a tool call may change anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -260,6 +263,8 @@ pub struct ToolContext {
     pub on_update: Option<ToolUpdateFn>,
     /// Receives status text.
     pub on_progress: Option<ProgressFn>,
+    /// Asks the user; `None` if nobody can answer.
+    pub on_question: Option<QuestionFn>,
     /// Access to earlier messages of the session.
     pub earlier: Option<Arc<dyn EarlierMessages>>,
 }
@@ -311,6 +316,7 @@ impl ToolContext {
             cancel,
             on_update: None,
             on_progress: None,
+            on_question: None,
             earlier: None,
         }
     }
@@ -326,6 +332,18 @@ impl ToolContext {
     pub fn progress(&self, text: impl Into<String>) {
         if let Some(on_progress) = &self.on_progress {
             on_progress(text.into());
+        }
+    }
+
+    /// Asks the user a question and waits for the answer without a time limit. The question and the answer are recorded.
+    /// [`PermissionDecision::Answered`] is an answer and [`PermissionDecision::Withdrawn`] the end of the run; everything
+    /// else declines, and so does a session in which nobody can answer, at once.
+    ///
+    /// A tool call asks one question at a time: another one before the answer is withdrawn.
+    pub fn ask(&self, question: UserQuestion) -> BoxFuture<'static, PermissionDecision> {
+        match &self.on_question {
+            Some(ask) => ask(question),
+            None => Box::pin(std::future::ready(PermissionDecision::deny("no user is available to answer"))),
         }
     }
 }

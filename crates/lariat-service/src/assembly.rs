@@ -35,8 +35,8 @@ use crate::file_history::OpenUndoStores;
 use crate::inspection::InspectionProvider;
 use crate::loaded_project::LoadedProject;
 use crate::local::{
-    HookPrograms, Instructions, MapSection, MemoryFiles, ProjectHooks, SpendingFiles, nested_repositories,
-    skills, skills_section,
+    HookPrograms, Instructions, MapSection, MemoryFiles, ProjectHooks, SkillsForFiles, SpendingFiles,
+    nested_repositories, skills_section,
 };
 use crate::mcp::{FirstContact, McpServers};
 use crate::memory_context::{FailureLearnings, Learn, RememberedSection, SearchPastSessions};
@@ -160,11 +160,10 @@ impl Session {
         if let Some(form) = &form {
             builder = builder.output_schema(form.output_schema().clone());
         }
-        builder = add_context(builder.standard_context(), &parts, &bench, &gate);
+        builder = add_context(builder.standard_context(), &parts, &bench, &gate, &mut notices);
+        let command_files = place.command_files(parts.folders);
         builder = builder.context_source(InvokedCommands {
-            workspace: place.workspace.clone(),
-            home: parts.folders.home.clone(),
-            trust: place.opened.trust,
+            files: command_files.clone(),
             session_id: parts.session_id.clone(),
             gate: Arc::clone(&gate),
             mcp: Arc::clone(&mcp),
@@ -202,7 +201,8 @@ impl Session {
             builder = builder.observer(transcript);
         }
         let agent = traces.add_observers(builder.description(description)).build()?;
-        Ok(Self { agent, gate, model, form, tools: names, traces, bash, is_sandboxed, mcp, notices })
+        let (tools, commands) = (names, command_files);
+        Ok(Self { agent, gate, model, form, tools, traces, bash, is_sandboxed, mcp, commands, notices })
     }
 }
 
@@ -497,17 +497,22 @@ fn add_context(
     parts: &SessionParts<'_>,
     bench: &Workbench,
     gate: &Gate,
+    notices: &mut Vec<String>,
 ) -> AgentBuilder {
     let place = parts.place;
-    let (home, trust) = (Some(parts.folders.home.as_path()), place.opened.trust);
     let facts = prompt::Environment::new()
         .with("system", std::env::consts::OS)
         .with("directory", place.path().display().to_string())
         .with("shell", "bash");
     let mut builder = builder.context_source(facts);
-    let found = skills(&place.workspace, home, trust);
+    let found = place.command_files(parts.folders).skills();
     if !found.skills().is_empty() {
         builder = builder.section(skills_section(&found));
+    }
+    let (for_files, problems) = SkillsForFiles::new(&found, &place.opened.territory);
+    notices.extend(problems);
+    if let Some(for_files) = for_files {
+        builder = builder.context_source(for_files);
     }
     if let Some(files) = memory(parts).map(Arc::new) {
         builder = builder.sections(Arc::clone(&files)).context_source(files);

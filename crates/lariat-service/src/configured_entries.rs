@@ -2,7 +2,7 @@
 //!
 //! The user's own entry comes before a project's with the same name, so that a project cannot put its server behind a name
 //! that the user's rules allow. Keys that the user stored, and variables that hold the keys of model providers, expand
-//! only in the user's own entries.
+//! only in the user's own entries: not in those of a project, nor in those of a plugin.
 
 use std::collections::BTreeMap;
 
@@ -25,6 +25,8 @@ pub enum EntryScope {
     User,
     /// A trusted project.
     Project,
+    /// A plugin that the user installed.
+    Plugin,
 }
 
 impl EntryScope {
@@ -33,11 +35,21 @@ impl EntryScope {
         match self {
             Self::User => "user",
             Self::Project => "project",
+            Self::Plugin => "plugin",
         }
     }
 
-    pub(crate) const fn of(level: Level) -> Self {
-        if level.is_workspace_level() { Self::Project } else { Self::User }
+    pub(crate) const fn of(item: &ConfiguredItem) -> Self {
+        match item.plugin {
+            Some(_) => Self::Plugin,
+            None if item.origin.level.is_workspace_level() => Self::Project,
+            None => Self::User,
+        }
+    }
+
+    /// Whether the user wrote the entry, so that it may open the sandbox and use stored keys.
+    pub(crate) const fn is_own(self) -> bool {
+        matches!(self, Self::User)
     }
 
     /// The value of a variable or of a stored key, if entries of this scope may have it.
@@ -45,8 +57,8 @@ impl EntryScope {
         match (self, name.strip_prefix(KEYRING)) {
             (Self::User, Some(stored)) => keys.stored_key(stored),
             (Self::User, None) => keys.variable(name),
-            (Self::Project, None) if !is_provider_key(name) => keys.variable(name),
-            (Self::Project, _) => None,
+            (_, None) if !is_provider_key(name) => keys.variable(name),
+            _ => None,
         }
     }
 }
@@ -56,16 +68,16 @@ fn is_provider_key(name: &str) -> bool {
 }
 
 /// The order in which entries with the same name apply.
-fn strength(level: Level) -> (bool, Level) {
-    (level.is_workspace_level(), level)
+fn strength(item: &ConfiguredItem) -> (bool, bool, Level) {
+    let level = item.origin.level;
+    (level.is_workspace_level(), item.plugin.is_some(), level)
 }
 
 /// The entries of a kind, by name; of those with the same name, the one that applies.
 pub(crate) fn strongest(place: &LoadedProject, kind: ConfiguredKind) -> Vec<&ConfiguredItem> {
     let mut strongest: BTreeMap<&str, &ConfiguredItem> = BTreeMap::new();
     for item in place.opened.values.iter().filter(|item| item.kind == kind) {
-        let is_stronger =
-            |other: &&ConfiguredItem| strength(item.origin.level) < strength(other.origin.level);
+        let is_stronger = |other: &&ConfiguredItem| strength(item) < strength(other);
         match strongest.get(item.name.as_str()) {
             Some(other) if !is_stronger(other) => {}
             _ => drop(strongest.insert(&item.name, item)),

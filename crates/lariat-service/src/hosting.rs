@@ -104,7 +104,10 @@ impl ProjectAgents {
 
     async fn agent(&self, request: AgentRequest<'_>) -> Result<HostedAgent, Problem> {
         if let Some(only) = &self.only {
-            let (place, options) = only.source();
+            let (mut place, options) = only.source();
+            if let Some(model) = request.message_model {
+                place.settings.model = Some(model.name.clone());
+            }
             let opened = self.service.open_hosted(&place, request.session_id.clone(), options).await;
             let session = opened.map_err(|error| problem(&error))?;
             only.describe(&session);
@@ -120,7 +123,7 @@ impl ProjectAgents {
         };
         options.environment.clone_from(&self.environment);
         options.settings.extend(self.session_settings.of(request.session_id));
-        if let Some(model) = request.model {
+        if let Some(model) = request.message_model.or(request.model) {
             options.flags.insert("model".to_owned(), model.name.as_str().into());
             if let Some(effort) = &model.effort {
                 options.flags.insert("thinking".to_owned(), effort.as_str().into());
@@ -141,14 +144,17 @@ impl ProjectAgents {
 pub(crate) fn hosted(session: Session) -> HostedAgent {
     let modes = Arc::new(GateModes(Arc::clone(&session.gate)));
     let shell = session.shell();
-    let (traces, mcp) = (session.traces, session.mcp);
+    let (traces, mcp, commands) = (session.traces, session.mcp, session.commands);
     let closing = move || -> BoxFuture<'static, ()> {
         Box::pin(async move {
             mcp.close().await;
             traces.close().await;
         })
     };
-    let mut hosted = HostedAgent::new(session.agent).with_modes(modes).with_closing(closing);
+    let mut hosted = HostedAgent::new(session.agent)
+        .with_modes(modes)
+        .with_message_model(Arc::new(move |message: &str| commands.model_of(message)))
+        .with_closing(closing);
     if let Some(shell) = shell {
         hosted = hosted.with_shell(Arc::new(shell));
     }

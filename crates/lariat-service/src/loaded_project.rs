@@ -15,8 +15,8 @@ use serde_json::{Map, Value};
 
 use crate::config::{SettingSources, Settings, SettingsLayer};
 use crate::local::{
-    ConfiguredItem, ConfiguredKind, GitNotes, LoadedWorkspace, OpenError, WorkspaceLoader, read_user_file,
-    skill_folders,
+    ConfiguredItem, ConfiguredKind, GitNotes, LoadedWorkspace, OpenError, Plugin, WorkspaceLoader,
+    read_user_file, skill_folders,
 };
 use crate::models::ModelCatalogue;
 use crate::{ServiceError, UserDirectories, sandbox_probe, tools};
@@ -104,6 +104,8 @@ impl LoadedProject {
             opening = opening.without_trust();
         }
         let mut opened = opening.load()?;
+        let of_plugins = opened.plugins.iter().map(Plugin::skills).filter(|folder| folder.is_dir());
+        opened.places = opened.places.clone().with_readable(of_plugins);
         opened.places = opened.places.with_readable(skill_folders(&folders.home));
         for layer in flag_rules(visit).into_iter().chain(flag_directories(visit, &workspace)?) {
             opened.take_layer(layer);

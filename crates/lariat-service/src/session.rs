@@ -15,7 +15,7 @@ use lariat_runtime::typed::AnswerSchema;
 use lariat_runtime::{Agent, CompactionReport, Gate, Plan, RunStream};
 use serde_json::Value;
 
-use crate::local::GitNotes;
+use crate::local::{CommandFiles, GitNotes};
 use crate::mcp::McpServers;
 use crate::traces::Traces;
 use crate::user_shell::SessionShell;
@@ -54,6 +54,8 @@ pub struct Session {
     pub(crate) bash: Option<Arc<dyn AgentTool>>,
     pub(crate) is_sandboxed: bool,
     pub(crate) mcp: Arc<McpServers>,
+    /// The commands and skills that a message can invoke.
+    pub(crate) commands: CommandFiles,
     /// Notes for the user before the session starts.
     pub notices: Vec<String>,
 }

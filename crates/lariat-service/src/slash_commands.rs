@@ -24,13 +24,12 @@ use lariat_core::id::SessionId;
 use lariat_core::message::Origin;
 use lariat_core::permission::{PermissionPolicy as _, PolicyQuery, Verdict};
 use lariat_core::tool::{Access, AgentTool, ToolContext};
-use lariat_guard::{Effect, Layer, Level, Origin as RuleOrigin, Trust};
-use lariat_host::files::Workspace;
+use lariat_guard::{Effect, Layer, Level, Origin as RuleOrigin};
 use lariat_runtime::Gate;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::local::{commands, skills};
+use crate::local::CommandFiles;
 use crate::mcp::{McpServers, known_prompts, mentions};
 use crate::{LoadedProject, UserDirectories};
 
@@ -38,6 +37,8 @@ use crate::{LoadedProject, UserDirectories};
 const MAX_MESSAGES: usize = 400;
 /// Maximum characters of a command's text.
 const MAX_CHARS: usize = 60_000;
+/// What the list says about a skill that asks to run apart from the conversation.
+const IN_CONVERSATION: &str = "runs in this conversation";
 /// Maximum time of a shell command in the text, in seconds.
 const SHELL_SECONDS: u64 = 20;
 
@@ -51,7 +52,7 @@ pub struct SlashCommand {
     pub arguments: String,
     /// What it does, in a line.
     pub description: String,
-    /// Where it comes from: `user`, `project` or `mcp`.
+    /// Where it comes from: `user`, `project`, `plugin` or `mcp`.
     pub source: String,
     /// Whether it is a skill.
     pub is_skill: bool,
@@ -60,12 +61,16 @@ pub struct SlashCommand {
 }
 
 impl LoadedProject {
+    /// Where the commands and skills that apply here are.
+    pub(crate) fn command_files(&self, folders: &UserDirectories) -> CommandFiles {
+        CommandFiles::new(&self.workspace, &folders.home, &self.opened)
+    }
+
     /// Lists the commands and skills that a user can invoke here, sorted by name, and the problems found while loading them. A
     /// command hides a skill of the same name.
     pub fn slash_commands(&self, folders: &UserDirectories) -> (Vec<SlashCommand>, Vec<String>) {
-        let (home, trust) = (Some(folders.home.as_path()), self.opened.trust);
-        let commands = commands(&self.workspace, home, trust);
-        let skills = skills(&self.workspace, home, trust);
+        let files = self.command_files(folders);
+        let (commands, skills) = (files.commands(), files.skills());
         let mut all: Vec<SlashCommand> = commands.commands().iter().map(SlashCommand::of_command).collect();
         for skill in skills.skills().iter().filter(|skill| commands.find(&skill.name).is_none()) {
             all.push(SlashCommand::of_skill(skill));
@@ -103,7 +108,10 @@ impl SlashCommand {
         Self {
             name: skill.name.clone(),
             arguments: String::new(),
-            description: skill.description.clone(),
+            description: match skill.is_forked {
+                true => format!("{} [{IN_CONVERSATION}]", skill.description),
+                false => skill.description.clone(),
+            },
             source: skill.source.clone(),
             is_skill: true,
             path: skill.file_path.clone(),
@@ -113,9 +121,7 @@ impl SlashCommand {
 
 /// The commands and skills of a session.
 pub(crate) struct InvokedCommands {
-    pub(crate) workspace: Workspace,
-    pub(crate) home: PathBuf,
-    pub(crate) trust: Trust,
+    pub(crate) files: CommandFiles,
     pub(crate) session_id: SessionId,
     pub(crate) gate: Arc<Gate>,
     /// The MCP servers, for their prompts and resources.
@@ -141,8 +147,7 @@ impl ContextSource for InvokedCommands {
                 for (server, uri) in mentions(&message, &servers) {
                     let section = format!("resource @{server}:{uri}");
                     if !sent.contains(&section) {
-                        let text = self.mcp.resource_text(server, uri).await;
-                        notes.extend(text.map(|text| Note::new(section, text)));
+                        notes.extend(self.mcp.resource_note(section, server, uri).await);
                     }
                 }
             }
@@ -195,9 +200,10 @@ impl InvokedCommands {
     fn rules_of_newest(&self, query: &NotesQuery) -> Option<Layer> {
         let prompt = newest_prompt(query)?;
         let (name, _) = is_invocation(&prompt)?;
-        let commands = commands(&self.workspace, Some(self.home.as_path()), self.trust);
+        let commands = self.files.commands();
         let command = commands.find(name).filter(|command| !command.allowed_tools.is_empty())?;
-        let level = if command.source == "project" { Level::Project } else { Level::User };
+        // Others wrote the commands of a project and of a plugin.
+        let level = if command.source == "user" { Level::User } else { Level::Project };
         let layer = Layer::new(RuleOrigin::file(level, &command.file_path));
         let rules = command.allowed_tools.iter();
         Some(rules.fold(layer, |layer, rule| layer.with_rule(Effect::Allow, rule)))
@@ -205,15 +211,14 @@ impl InvokedCommands {
 
     /// The note for a command or a skill; `None` if there is none of this name.
     async fn text(&self, name: &str, arguments: &str) -> Option<String> {
-        let home = Some(self.home.as_path());
         if let Some(text) = self.mcp.prompt_text(name, arguments).await {
             return Some(text);
         }
-        let commands = commands(&self.workspace, home, self.trust);
+        let commands = self.files.commands();
         if let Some(command) = commands.find(name) {
             return Some(self.command(command, arguments).await);
         }
-        let skills = skills(&self.workspace, home, self.trust);
+        let skills = self.files.skills();
         skills.skills().iter().find(|skill| skill.name == name).map(|skill| skill_text(skill, arguments))
     }
 
@@ -278,6 +283,8 @@ impl InvokedCommands {
     }
 }
 
+/// What the note of an invoked skill says. A skill with `context: fork` ([`Skill::is_forked`]) asks for a conversation of its
+/// own; no agent can run one yet, so this is where a sub-agent would take it over.
 fn skill_text(skill: &Skill, arguments: &str) -> String {
     let (name, path) = (&skill.name, skill.file_path.display());
     let mut text = format!(

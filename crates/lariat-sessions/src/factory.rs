@@ -75,6 +75,8 @@ pub struct AgentRequest<'a> {
     pub directory: Option<&'a str>,
     /// The model that a client chose; the settings choose without it.
     pub model: Option<&'a ModelView>,
+    /// The model for the run of one message, which comes before every other choice.
+    pub message_model: Option<&'a ModelView>,
     /// The permission mode that a client chose; the settings choose without it.
     pub mode: Option<&'a str>,
     /// The store of the session.
@@ -84,7 +86,7 @@ pub struct AgentRequest<'a> {
 impl<'a> AgentRequest<'a> {
     /// Creates a request without choices of a client.
     pub const fn new(session_id: &'a SessionId, store: &'a Arc<dyn SessionStore>) -> Self {
-        Self { session_id, directory: None, model: None, mode: None, store }
+        Self { session_id, directory: None, model: None, message_model: None, mode: None, store }
     }
 }
 
@@ -99,6 +101,8 @@ pub struct HostedAgent {
     pub shell: Option<Arc<dyn UserShell>>,
     /// Writes the message that asks for another answer, if answers must match a schema.
     pub retry_message: Option<RetryMessage>,
+    /// Names the model that the run of a message uses, if the message asks for one, as the commands of people do.
+    pub message_model: Option<MessageModel>,
     /// What to wait for after the agent is closed, such as traces that are being sent.
     on_close: Option<Closing>,
 }
@@ -106,13 +110,16 @@ pub struct HostedAgent {
 /// Writes the message that tells the model what is wrong with its answer.
 pub type RetryMessage = Arc<dyn Fn(&str) -> AgentMessage + Send + Sync>;
 
+/// Returns the name of the model that a message asks for; `None` for the model of the session.
+pub type MessageModel = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
 /// Starts what to wait for after an agent is closed.
 type Closing = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send + Sync>;
 
 impl HostedAgent {
     /// Hosts an agent without permission modes.
     pub const fn new(agent: Agent) -> Self {
-        Self { agent, modes: None, shell: None, retry_message: None, on_close: None }
+        Self { agent, modes: None, shell: None, retry_message: None, message_model: None, on_close: None }
     }
 
     /// Waits for something after the agent is closed.
@@ -144,6 +151,13 @@ impl HostedAgent {
     #[must_use]
     pub fn with_retry_message(mut self, retry_message: RetryMessage) -> Self {
         self.retry_message = Some(retry_message);
+        self
+    }
+
+    /// Lets messages name the model of their run.
+    #[must_use]
+    pub fn with_message_model(mut self, message_model: MessageModel) -> Self {
+        self.message_model = Some(message_model);
         self
     }
 

@@ -23,8 +23,8 @@ mod session;
 
 pub use asks::plan_digest;
 pub use factory::{
-    AgentFactory, AgentRequest, FileHistory, HostedAgent, PermissionModes, RetryMessage, ShellOutput,
-    UserShell,
+    AgentFactory, AgentRequest, FileHistory, HostedAgent, MessageModel, PermissionModes, RetryMessage,
+    ShellOutput, UserShell,
 };
 pub use fold::ViewFold;
 pub use host_state::HostOptions;

@@ -4,17 +4,20 @@
 //! arguments waits beside the others until the permission check judged it. Owns the active run, so that no client can stop
 //! a run by going away. After a time without work it closes the agent and ends; the next command starts a
 //! new owner. `commands` carries out what clients ask for, `files` restores files, `shell` runs the user's commands,
-//! `recording` writes all of it. Invariant: the owner keeps no state that
-//! the journal does not have.
+//! `message_model` runs a message with its own model, `recording` writes all of it. Invariant: the owner keeps no state that
+//! the journal does not have, except that model.
 
 mod commands;
 mod files;
+mod message_model;
 mod recording;
 mod shell;
 
 use std::sync::Arc;
 
-use lariat_api::{AskPolicy, CommandId, ContextUse, Live, LiveItem, Problem, ProblemCode, Receipt};
+use lariat_api::{
+    AskPolicy, CommandId, ContextUse, Live, LiveItem, ModelView, Problem, ProblemCode, Receipt,
+};
 use lariat_core::BoxFuture;
 use lariat_core::event::{AgentEvent, CommandRecord, Event};
 use lariat_core::permission::PermissionDecision;
@@ -45,6 +48,8 @@ pub(crate) struct Owner {
     hosted: Option<Hosted>,
     run: Option<JoinHandle<Result<AgentOutput, AgentError>>>,
     shell: Option<RunningCommand>,
+    /// Whether the agent has the model of one message, until its run ends.
+    has_message_model: bool,
     is_closing: bool,
     /// Clients that wait until the agent is closed.
     released: Vec<oneshot::Sender<Result<(), Problem>>>,
@@ -103,6 +108,7 @@ impl Owner {
             hosted: None,
             run: None,
             shell: None,
+            has_message_model: false,
             is_closing: false,
             released: Vec::new(),
         };
@@ -250,7 +256,15 @@ impl Owner {
         Ok(self.host(hosted))
     }
 
-    async fn build(&self, model: Option<&lariat_api::ModelView>) -> Result<HostedAgent, Problem> {
+    async fn build(&self, model: Option<&ModelView>) -> Result<HostedAgent, Problem> {
+        self.build_with(model, None).await
+    }
+
+    async fn build_with(
+        &self,
+        model: Option<&ModelView>,
+        message_model: Option<&ModelView>,
+    ) -> Result<HostedAgent, Problem> {
         let (directory, chosen, mode) = {
             let fold = self.entry.fold().await?;
             let directory = fold.directory().map(str::to_owned);
@@ -260,6 +274,7 @@ impl Owner {
         let mut request = AgentRequest::new(&self.entry.session_id, &store);
         request.directory = directory.as_deref();
         request.model = model.or(chosen.as_ref());
+        request.message_model = message_model;
         request.mode = mode.as_deref();
         self.shared.factory.build(request).await
     }
@@ -336,10 +351,13 @@ impl Owner {
         self.run = None;
         self.entry.set_running(false);
         match ended {
-            Ok(_) | Err(AgentError::Failed(_)) => self.deliver().await,
+            Ok(_) | Err(AgentError::Failed(_)) => {
+                self.restore_model().await;
+                self.deliver().await;
+            }
             Err(error) => {
                 // A new agent reads the journal again.
-                self.hosted = None;
+                (self.hosted, self.has_message_model) = (None, false);
                 self.entry.send_live(Live::RunLost { problem: problems::from_agent(&error) });
             }
         }

@@ -22,6 +22,7 @@ use lariat_api::{CreateSession, Delivery, Problem, ProblemCode, Sessions};
 use lariat_core::id::SessionId;
 
 use crate::app::{App, Setup};
+use crate::composer::Suggestion;
 use crate::drafts::DraftFile;
 use crate::files::FileIndex;
 use crate::frame::Size;
@@ -70,6 +71,8 @@ pub struct Options {
     pub files: Option<FileIndex>,
     /// The symbols that `@` offers.
     pub symbols: Option<SymbolIndex>,
+    /// The resources of MCP servers that `@` offers, as `server:uri`.
+    pub resources: Vec<Suggestion>,
     /// Where pages such as the permission rules come from.
     pub pages: Option<Arc<dyn Pages>>,
     /// How the terminal reports keys.
@@ -135,6 +138,7 @@ pub struct Client<W> {
     machine: Arc<dyn Machine>,
     files: Option<FileIndex>,
     symbols: Option<SymbolIndex>,
+    resources: Vec<Suggestion>,
     pages: Option<Arc<dyn Pages>>,
     draft: Option<DraftFile>,
     history: Option<History>,
@@ -158,7 +162,8 @@ impl<W: Write> Client<W> {
         input: Box<dyn Input>,
         size: Size,
     ) -> Self {
-        let Options { mut setup, data, mut files, symbols, pages, reflow, machine, keys: _ } = options;
+        let Options { mut setup, data, mut files, symbols, resources, pages, reflow, machine, keys: _ } =
+            options;
         let mut draft = data.as_ref().map(|data| DraftFile::new(data.join("draft")));
         let mut history = data.map(|data| History::new(data.join("history")));
         // A file that cannot be read costs the person no session; the next save reports it.
@@ -185,6 +190,7 @@ impl<W: Write> Client<W> {
             machine,
             files,
             symbols,
+            resources,
             pages,
             draft,
             history,

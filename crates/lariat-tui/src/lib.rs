@@ -36,6 +36,7 @@ pub mod keymap;
 mod machine;
 pub mod overlay;
 pub mod pages;
+mod resources;
 pub mod screen;
 pub mod slash;
 pub mod status;

@@ -15,6 +15,8 @@ pub enum Page {
     Doctor,
     /// The configured MCP servers.
     Servers,
+    /// The configured APIs.
+    Apis,
     /// What a compaction would free.
     Compaction {
         /// What the summary should keep in detail.
@@ -34,6 +36,7 @@ impl Page {
             Self::Permissions => "Permissions",
             Self::Doctor => "Doctor",
             Self::Servers => "MCP servers",
+            Self::Apis => "APIs",
             Self::Compaction { .. } => "Compact the conversation?",
             Self::Export { .. } => "Export",
         }
@@ -45,6 +48,7 @@ impl Page {
             Self::Permissions => "permissions",
             Self::Doctor => "doctor",
             Self::Servers => "mcp",
+            Self::Apis => "openapi",
             Self::Compaction { .. } => "compact",
             Self::Export { .. } => "share",
         }

@@ -36,6 +36,8 @@ pub enum Verb {
     Doctor,
     /// Shows the MCP servers.
     Servers,
+    /// Shows the APIs.
+    Apis,
     /// Lists sub-agents and forks.
     Agents,
     /// Exports the session.
@@ -121,6 +123,7 @@ pub const COMMANDS: &[SlashCommand] = &[
     command("goal", "<text>", "Set a goal for this and later sessions", Verb::Goal),
     command("learn", "<text>", "Record a learning for later sessions", Verb::Learn),
     command("mcp", "", "Show the MCP servers", Verb::Servers),
+    command("openapi", "", "Show the APIs whose operations are tools", Verb::Apis),
     command("doctor", "", "Check your setup and suggest fixes", Verb::Doctor),
     command("full", "", "Switch between inline and full screen", Verb::Full),
     command("detach", "", "Leave a session of the background host; it continues", Verb::Detach),

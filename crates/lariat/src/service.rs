@@ -3,5 +3,5 @@
 
 pub use lariat_service::{
     LoadOptions, LoadedProject, LocalService, Prompt, ServiceError, Session, SessionOptions, SessionSelector,
-    UserDirectories, config,
+    UserDirectories, config, openapi,
 };

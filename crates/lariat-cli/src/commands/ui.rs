@@ -18,7 +18,7 @@ use lariat_service::{
 };
 use lariat_tui::app::Setup;
 use lariat_tui::client::{self, End, EndReason, Options, Start};
-use lariat_tui::composer::CommandHint;
+use lariat_tui::composer::{CommandHint, Suggestion};
 use lariat_tui::files::FileIndex;
 use lariat_tui::keymap::Keymap;
 use lariat_tui::screen::Reflow;
@@ -209,6 +209,7 @@ async fn follow(
         data: Some(env.folders.screen(place.path())),
         files: Some(FileIndex::new(place.path().to_path_buf())),
         symbols: Some(SymbolIndex::new(Arc::new(ProjectSymbols(place.path().to_path_buf())))),
+        resources: resources(place, env),
         pages: Some(Arc::new(LocalPages::new(env.clone(), loading.clone()))),
         keys: if term == "linux" { KeyReports::Plain } else { KeyReports::Enhanced },
         reflow: reflow(env, term),
@@ -261,4 +262,10 @@ fn reflow(env: &ProcessEnv, term: &str) -> Reflow {
 fn branch(directory: &Path) -> Option<String> {
     let text = directory.ancestors().find_map(|folder| files::start(&folder.join(".git/HEAD"), MAX_HEAD))?;
     Some(text.trim().strip_prefix("ref: refs/heads/")?.to_owned())
+}
+
+/// The resources of MCP servers that `@` offers.
+fn resources(place: &LoadedProject, env: &ProcessEnv) -> Vec<Suggestion> {
+    let known = place.mcp_resources(&env.folders);
+    known.into_iter().map(|known| Suggestion { name: known.mention, summary: known.title }).collect()
 }

@@ -7,7 +7,7 @@ use lariat_core::BoxFuture;
 use lariat_service::{LoadOptions, LoadedProject};
 use lariat_tui::pages::{Page, Pages};
 
-use super::{compact, doctor, mcp, permissions, print, sessions};
+use super::{compact, doctor, mcp, openapi, permissions, print, sessions};
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::process_env::ProcessEnv;
@@ -42,6 +42,7 @@ impl LocalPages {
                 Ok(format!("{rules}\nThe list does not include approvals for this session only.\n"))
             }
             Page::Servers => Ok(mcp::page(&self.env.service(&place).await?.mcp_servers(&place).await)),
+            Page::Apis => Ok(openapi::page(&self.env.service(&place).await?.openapis(&place))),
             Page::Compaction { focus } => {
                 compact::preview_text(&self.env, &place, &opened()?.session_id, focus.as_deref()).await
             }

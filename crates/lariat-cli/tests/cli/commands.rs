@@ -3,7 +3,7 @@
 use lariat_proofs::server::{Script, Turn};
 use serde_json::{Value, json};
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, wait_for};
 
 /// Writes a command into the project.
 fn put(fixture: &Fixture, name: &str, text: &str) {
@@ -116,4 +116,186 @@ async fn commands_are_listed_with_where_they_come_from() {
     assert_eq!(names(&after), ["db:migrate", "mine", "review"]);
     assert_eq!(after[2]["arguments"], json!("[number]"));
     assert_eq!(after[1]["source"], json!("user"));
+}
+
+/// Writes a file of the user.
+fn put_own(fixture: &Fixture, name: &str, text: &str) {
+    let path = fixture.path(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+fn models(fixture: &Fixture) -> Vec<String> {
+    let requests = fixture.requests();
+    requests.iter().map(|request| request.body["model"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn model_of_a_command_answers_its_message_only() {
+    let fixture = fixture().await;
+    put(&fixture, "fast.md", "---\nmodel: test/other\n---\nBe quick.");
+    put(&fixture, "same.md", "---\nmodel: inherit\n---\nBe slow.");
+    sent(&fixture, &["/fast now", "--trust"]);
+    sent(&fixture, &["--continue", "and now?", "--trust"]);
+    sent(&fixture, &["--continue", "/same", "--trust"]);
+    assert_eq!(models(&fixture), ["other", "scripted", "scripted"]);
+    let untrusted = sent(&fixture, &["/fast now"]);
+    assert_eq!(models(&fixture).pop().unwrap(), "scripted", "{untrusted}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn model_of_a_command_lasts_for_one_message_of_a_session() {
+    let fixture = fixture().await;
+    put(&fixture, "fast.md", "---\nmodel: test/other\n---\nBe quick.");
+    fixture.run(&["trust", "--yes"]).expect(0);
+    let _host = crate::background::HostGuard(&fixture);
+    let id = fixture.run(&["run", "--detach", "first"]).expect(0).stdout.trim().to_owned();
+    for (count, message) in [(1, "/fast second"), (2, "third")] {
+        wait_for("the answer", || fixture.requests().len() == count && status(&fixture) == "idle");
+        fixture.run(&["sessions", "steer", &id, message]).expect(0);
+    }
+    wait_for("the last answer", || fixture.requests().len() == 3 && status(&fixture) == "idle");
+    assert_eq!(models(&fixture), ["scripted", "other", "scripted"]);
+}
+
+fn status(fixture: &Fixture) -> String {
+    let all = fixture.run(&["ps", "--all", "--json"]).expect(0).json();
+    all[0]["status"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_model_of_a_command_is_reported_and_the_message_is_answered() {
+    let fixture = fixture().await;
+    put(&fixture, "fast.md", "---\nmodel: no-such-model\n---\nBe quick.");
+    let ran = fixture.run(&["run", "/fast now", "--trust"]).expect(0);
+    assert!(ran.stdout.contains("Done."), "{ran:?}");
+    assert!(
+        ran.stderr.contains("no-such-model") && ran.stderr.contains("the model of the session answers"),
+        "{ran:?}"
+    );
+    assert_eq!(models(&fixture), ["scripted"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn skill_for_files_is_offered_when_the_task_touches_one() {
+    let turns = [
+        Turn::new().text("Nothing to do."),
+        Turn::new().text("I see it."),
+        Turn::new().call("c1", "read_file", &json!({ "path": "db/schema.sql" })),
+        Turn::new().text("Read."),
+    ];
+    let fixture = Fixture::new(Script::queue(turns)).await;
+    let skill =
+        "---\nname: sql\ndescription: Writes migrations.\npaths: [\"db/**/*.sql\", \"*.sql\"]\n---\nBody.";
+    put_own(&fixture, ".claude/skills/sql/SKILL.md", skill);
+    std::fs::create_dir_all(fixture.workspace().join("db")).unwrap();
+    fixture.write("db/schema.sql", "create table a (b int);");
+    let last = |fixture: &Fixture| fixture.requests().pop().unwrap().body.to_string();
+    fixture.run(&["run", "what is new?"]).expect(0);
+    assert!(!last(&fixture).contains("Writes migrations."), "no such file is part of the task");
+    fixture.run(&["run", "look at (@db/schema.sql)."]).expect(0);
+    assert!(last(&fixture).contains("Writes migrations."), "the message names the file");
+    fixture.run(&["run", "read the schema"]).expect(0);
+    assert!(last(&fixture).contains("Writes migrations."), "the model read the file");
+    let requests = fixture.requests();
+    assert!(!requests[2].body.to_string().contains("Writes migrations."), "not before");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn skill_that_asks_to_run_apart_is_listed_as_running_in_the_conversation() {
+    let fixture = fixture().await;
+    let skill = "---\nname: apart\ndescription: Looks around.\ncontext: fork\n---\nBody.";
+    put_own(&fixture, ".claude/skills/apart/SKILL.md", skill);
+    let listed = fixture.run(&["commands", "list", "--json"]).expect(0).json();
+    let apart = listed.as_array().unwrap().iter().find(|one| one["name"] == "apart").unwrap();
+    assert_eq!(apart["description"], "Looks around. [runs in this conversation]");
+    assert!(sent(&fixture, &["/apart"]).contains("The user invoked the skill `apart`."));
+}
+
+/// Installs a plugin with a command, a skill, a hook and an MCP server.
+fn install(fixture: &Fixture, id: &str) {
+    let root = fixture.path(".claude/plugins/cache/tools");
+    let file =
+        |name: &str, text: &str| put_own(fixture, &format!(".claude/plugins/cache/tools/{name}"), text);
+    file(".claude-plugin/plugin.json", "{\"name\": \"tools\"}");
+    file("commands/review.md", "Review with ${CLAUDE_PLUGIN_ROOT}/list.txt.");
+    file("skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Fills forms.\n---\nThe body of the skill.");
+    let command = "touch \"$CLAUDE_PROJECT_DIR/hooked\" && test -e ${CLAUDE_PLUGIN_ROOT}/commands/review.md";
+    let hooks =
+        json!({ "hooks": { "SessionStart": [{ "hooks": [{ "type": "command", "command": command }] }] } });
+    file("hooks/hooks.json", &hooks.to_string());
+    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/../lariat-connect/tests/mcp/server.py");
+    std::fs::copy(server, root.join("server.py")).unwrap();
+    let entry = json!({ "command": "python3", "args": ["${CLAUDE_PLUGIN_ROOT}/server.py"],
+        "env": { "KEY": "${TEST_KEY:-none}", "STORED": "${keyring:test:-none}" }, "sandbox": { "enabled": false } });
+    file(".mcp.json", &json!({ "mcpServers": { "mine": entry } }).to_string());
+    let installed = json!({ "version": 2, "plugins": { id: [{ "scope": "user", "installPath": root }] } });
+    put_own(fixture, ".claude/plugins/installed_plugins.json", &installed.to_string());
+}
+
+fn enable(fixture: &Fixture, enabled: &Value) {
+    put_own(fixture, ".claude/settings.json", &json!({ "enabledPlugins": enabled }).to_string());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn enabled_plugin_brings_commands_skills_hooks_and_servers() {
+    let fixture = fixture().await;
+    install(&fixture, "tools@shop");
+    let names = || -> Vec<(String, String)> {
+        let listed = fixture.run(&["commands", "list", "--json"]).expect(0).json();
+        let text = |one: &Value, key: &str| one[key].as_str().unwrap().to_owned();
+        listed.as_array().unwrap().iter().map(|one| (text(one, "name"), text(one, "source"))).collect()
+    };
+    assert!(names().is_empty(), "it is installed and not enabled");
+    enable(&fixture, &json!({ "tools@shop": true, "absent@shop": true }));
+    let plugin = |name: &str| (name.to_owned(), "plugin".to_owned());
+    assert_eq!(names(), [plugin("tools:pdf"), plugin("tools:review")]);
+    let text = sent(&fixture, &["/tools:review"]);
+    assert!(text.contains("Review with ") && text.contains("cache/tools/list.txt"), "{text}");
+    let request = fixture.requests().pop().unwrap().body;
+    assert!(request["system"].to_string().contains("tools:pdf"), "{request}");
+    assert!(request["tools"].to_string().contains("mcp__plugin_tools_mine__echo"), "{request}");
+    assert!(fixture.workspace().join("hooked").exists(), "the hook ran");
+    let got = fixture.run(&["mcp", "get", "plugin_tools_mine", "--json"]).expect(0).json();
+    assert_eq!(got["scope"], "plugin");
+    let doctor = fixture.run(&["run", "again"]).expect(0);
+    assert!(doctor.stderr.contains("`absent@shop` is not used: it is not installed"), "{doctor:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plugin_is_not_read_if_a_setting_disables_it_or_it_is_elsewhere() {
+    let fixture = fixture().await;
+    install(&fixture, "tools@shop");
+    enable(&fixture, &json!({ "tools@shop": true }));
+    let local = fixture.workspace().join(".claude/settings.local.json");
+    std::fs::write(&local, json!({ "enabledPlugins": { "tools@shop": false } }).to_string()).unwrap();
+    let listed = || fixture.run(&["commands", "list", "--json"]).expect(0).stdout;
+    assert!(listed().contains("tools:review"), "a project that is not trusted decides nothing");
+    fixture.run(&["trust", "--yes"]).expect(0);
+    assert!(!listed().contains("tools:review"), "any setting can disable it");
+    std::fs::remove_file(&local).unwrap();
+    fixture.run(&["trust", "--yes"]).expect(0);
+    std::os::unix::fs::symlink(fixture.workspace(), fixture.path(".claude/plugins/cache/link")).unwrap();
+    for outside in [fixture.workspace(), fixture.path(".claude/plugins/cache/link"), fixture.path(".claude")]
+    {
+        let installed = json!({ "version": 1, "plugins": { "tools@shop": { "installPath": outside } } });
+        put_own(&fixture, ".claude/plugins/installed_plugins.json", &installed.to_string());
+        let ran = fixture.run(&["run", "hello"]).expect(0);
+        assert!(ran.stderr.contains("is not in"), "{ran:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn server_of_a_plugin_runs_in_the_sandbox() {
+    let script = Script::answer(|request| match crate::fixture::last_result(&request.body) {
+        None => Turn::new()
+            .call("c1", "mcp__plugin_tools_mine__write", &json!({ "path": "/var/tmp/lariat-plugin" }))
+            .into(),
+        Some((_, text, _)) => Turn::new().text(format!("result: {text}")).into(),
+    });
+    let fixture = Fixture::new(script).await;
+    install(&fixture, "tools@shop");
+    enable(&fixture, &json!({ "tools@shop": true }));
+    let last = sent(&fixture, &["go"]);
+    assert!(last.contains("Read-only file system") || last.contains("Permission denied"), "{last}");
 }

@@ -31,6 +31,7 @@ mod mcp;
 mod mcp_hostile;
 mod mcp_login;
 mod mcp_offered;
+mod mcp_questions;
 mod mcp_serve;
 mod mcp_start;
 mod memory;

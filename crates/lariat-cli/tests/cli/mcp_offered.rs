@@ -4,6 +4,7 @@ use lariat_proofs::server::{Script, Turn};
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, last_result};
+use crate::pty::Pty;
 
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../lariat-connect/tests/mcp/server.py");
 
@@ -88,4 +89,29 @@ async fn the_value_of_a_variable_in_an_entry_is_redacted() {
     let shown = String::from_utf8(output.stdout).unwrap();
     assert!(shown.contains("result: the token is [redacted: MY_SERVICE_TOKEN]"), "{shown}");
     assert!(!fixture.requests().pop().unwrap().body.to_string().contains("[redacted: HOME]"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mentioned_image_is_attached_as_an_image() {
+    let fixture = fixture().await;
+    fixture.run(&["run", "Look at @mine:notes://picture and @mine:notes://huge"]).expect(0);
+    let request = fixture.requests().pop().unwrap();
+    let messages = request.body["messages"].to_string();
+    assert_eq!(messages.matches("\"media_type\":\"image/png\"").count(), 1, "{} bytes", messages.len());
+    assert!(messages.contains("[image 1 follows]") && messages.contains("which is not attached"));
+    assert!(messages.len() < 200_000, "{} bytes", messages.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_terminal_completes_resources_of_a_server_that_ran() {
+    let fixture = fixture().await;
+    fixture.run(&["mcp", "test", "mine"]).expect(0);
+    let mut pty = Pty::start(&fixture, &[], 100, 30);
+    pty.shows("Type a message");
+    pty.type_text("look at @mine:");
+    pty.shows("@mine:notes://today");
+    assert!(!pty.screen().contains("two words"), "a mention has no spaces: {}", pty.screen());
+    pty.type_text("tod\t");
+    pty.shows("look at @mine:notes://today");
+    assert_eq!(pty.quit(), Some(0), "{}", pty.screen());
 }

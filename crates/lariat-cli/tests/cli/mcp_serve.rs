@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, ChildStdout, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use lariat_core::event::AgentEvent;
@@ -54,7 +55,8 @@ async fn call(client: &McpClient, tool: &str, arguments: Value) -> (bool, String
 /// A client that writes and reads whole messages. Checks that standard output carries the protocol and nothing else.
 struct RawClient {
     child: Child,
-    output: BufReader<ChildStdout>,
+    /// The lines of its output.
+    output: mpsc::Receiver<String>,
     era: ProtocolEra,
     next: u64,
 }
@@ -63,7 +65,7 @@ impl RawClient {
     fn start(fixture: &Fixture, arguments: &[&str], era: ProtocolEra, capabilities: &Value) -> Self {
         let mut command = fixture.command(&[&["mcp", "serve"], arguments].concat());
         let mut child = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
+        let output = lines(child.stdout.take().unwrap());
         let mut client = Self { child, output, era, next: 0 };
         if era == ProtocolEra::Initialize {
             let own = json!({ "name": "raw", "version": "1" });
@@ -99,9 +101,9 @@ impl RawClient {
         self.request("tools/call", params);
     }
 
+    /// Waits for the next message, but not forever: a message that does not come fails the test.
     fn receive(&mut self) -> Value {
-        let mut line = String::new();
-        self.output.read_line(&mut line).unwrap();
+        let line = self.output.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("no message: {error}"));
         let message: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
         assert_eq!(message["jsonrpc"], "2.0", "{message}");
         message
@@ -114,6 +116,19 @@ impl RawClient {
         assert!(self.child.wait().unwrap().success());
         begun.elapsed()
     }
+}
+
+/// Reads lines in a thread of its own, which ends with the output.
+fn lines(output: ChildStdout) -> mpsc::Receiver<String> {
+    let (sender, lines) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    lines
 }
 
 impl Drop for RawClient {

@@ -212,3 +212,26 @@ async fn an_api_of_a_project_needs_trust_acceptance_and_approval() {
     let refused = run(&fixture, &["openapi", "trust", "pets", "--yes"]).expect(3);
     assert!(refused.stderr.contains("no key is stored"), "{refused:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_has_at_most_128_tools() {
+    let fixture = Fixture::new(Script::answer(|_| Turn::new().text("Done.").into())).await;
+    let document = |count: usize| {
+        let operation = |n: usize| (format!("/{n}"), json!({ "get": { "operationId": format!("op{n}") } }));
+        let paths: serde_json::Map<String, Value> = (0..count).map(operation).collect();
+        json!({ "openapi": "3.1.0", "info": { "title": "Many" }, "paths": paths }).to_string()
+    };
+    let add = |name: &str, more: &[&str]| {
+        let file = fixture.workspace().join("many.json").display().to_string();
+        let first = ["openapi", "add", name, &file, "--base-url", "http://127.0.0.1:1/"];
+        run(&fixture, &[&first[..], more].concat())
+    };
+    fixture.write("many.json", document(129));
+    let refused = add("many", &[]);
+    assert_ne!(refused.code, Some(0), "{refused:?}");
+    assert!(refused.stderr.contains("129 operations") && refused.stderr.contains("--include"), "{refused:?}");
+    assert_eq!(run(&fixture, &["openapi", "list", "--json"]).expect(0).json(), json!([]));
+    add("many", &["--include", "op1*"]).expect(0);
+    fixture.write("many.json", document(128));
+    add("all", &[]).expect(0);
+}

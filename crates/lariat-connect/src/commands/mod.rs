@@ -38,9 +38,11 @@ pub struct Command {
     pub argument_hint: String,
     /// The permission rules that allow its tool calls, from `allowed-tools`.
     pub allowed_tools: Vec<String>,
+    /// The model that the run of its message uses; the model of the session if `None`.
+    pub model: Option<String>,
     /// Its file.
     pub file_path: PathBuf,
-    /// Where it was loaded from: `user` or `project`.
+    /// Where it was loaded from: `user`, `project` or `plugin`.
     pub source: String,
     /// The text after the front matter.
     pub body: String,
@@ -92,6 +94,20 @@ impl CommandSet {
         self.commands.extend(other.commands);
         self.warnings.extend(other.warnings);
         self.sort();
+    }
+
+    /// Puts the commands of a plugin under its name, `/plugin:command`, and lets `fill` fill in their texts.
+    #[must_use]
+    pub fn of_plugin(mut self, plugin: &str, fill: impl Fn(&str) -> String) -> Self {
+        for command in &mut self.commands {
+            command.body = fill(&command.body);
+            command.namespace = match command.namespace.as_str() {
+                "" => plugin.to_owned(),
+                inner => format!("{plugin}:{inner}"),
+            };
+        }
+        self.sort();
+        self
     }
 
     /// The commands, sorted by name.
@@ -164,6 +180,7 @@ impl CommandSet {
             description,
             argument_hint: argument_hint(&front),
             allowed_tools: allowed_tools(&front),
+            model: front.model().map(str::to_owned),
             file_path,
             source: source.to_owned(),
             body: body.trim().to_owned(),

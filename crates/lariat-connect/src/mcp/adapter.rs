@@ -12,7 +12,7 @@ use lariat_core::display;
 use lariat_core::tool::{AgentTool, ToolContext, ToolError, ToolResult};
 use serde_json::{Map, Value, json};
 
-use super::client::McpClient;
+use super::client::{CallObserver, McpClient};
 use super::content::{McpContent, McpToolCallResult, McpToolInfo};
 use super::error::McpError;
 use super::server::McpServer;
@@ -102,11 +102,13 @@ impl McpToolAdapter {
         context: &ToolContext,
     ) -> Result<McpToolCallResult, McpError> {
         let report = |text: String| context.progress(text);
+        let observer = CallObserver::new(&context.cancel, &report).with_user(context.on_question.clone());
         match &self.source {
             Source::Client(client) => {
-                client.call_tool_observed(&self.info.name, arguments, &context.cancel, &report).await
+                let server = client.about().server.clone().unwrap_or_default();
+                client.call_tool_for(&server, &self.info.name, arguments, &observer).await
             }
-            Source::Server(server) => server.call(&self.info, arguments, &context.cancel, &report).await,
+            Source::Server(server) => server.call_for(&self.info, arguments, &observer).await,
         }
     }
 

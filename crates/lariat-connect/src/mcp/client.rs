@@ -6,19 +6,23 @@ use std::time::Duration;
 
 use lariat_core::cancel::CancellationToken;
 use lariat_core::display;
+use lariat_core::tool::QuestionFn;
 use lariat_host::process::{Environment, Exit, Input, Launch, Output, Process, Supervisor};
 use lariat_http::{ClientConfig, HttpClient};
 use serde_json::{Map, Value};
 
 use super::authorized_client::McpHttpClient;
 use super::config::{CALL_TIMEOUT, START_TIMEOUT};
-use super::content::{McpContent, McpPromptInfo, McpToolCallResult, McpToolInfo};
+use super::content::{McpContent, McpPromptInfo, McpResourceInfo, McpToolCallResult, McpToolInfo};
+use super::dialog::Dialog;
 use super::error::McpError;
 use super::http;
 use super::protocol::{Connection, Progress, ProtocolEra};
 use super::sse;
 use super::stdio::{Fault, StdioPipe};
 
+/// Maximum number of questions of a server that wait until the user answered another one.
+const MAX_WAITING_QUESTIONS: usize = 4;
 /// A tool call ends after so many times its deadline, however much progress the server reports.
 const MAX_EXTENSIONS: u32 = 6;
 /// How long the exit of a server that closed its output is awaited, to report it.
@@ -32,7 +36,7 @@ const SHOWN_DENIALS: usize = 3;
 /// Where programs are found if the environment does not say.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Deadlines of a connection.
+/// Deadlines of a connection, and whether its server may ask the user.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct McpLimits {
@@ -40,18 +44,59 @@ pub struct McpLimits {
     pub start: Duration,
     /// For a tool call, counted again from each report of progress.
     pub call: Duration,
+    /// Whether the server is told that it may ask the user questions during a call.
+    pub has_questions: bool,
 }
 
 impl Default for McpLimits {
     fn default() -> Self {
-        Self { start: START_TIMEOUT, call: CALL_TIMEOUT }
+        Self::new(START_TIMEOUT, CALL_TIMEOUT)
     }
 }
 
 impl McpLimits {
     /// Sets both deadlines.
     pub const fn new(start: Duration, call: Duration) -> Self {
-        Self { start, call }
+        Self { start, call, has_questions: false }
+    }
+
+    /// Tells the server that it may ask the user questions during a call.
+    #[must_use]
+    pub const fn with_questions(mut self) -> Self {
+        self.has_questions = true;
+        self
+    }
+}
+
+/// What the caller of a tool offers while the tool runs.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct CallObserver<'a> {
+    /// Ends the call.
+    pub cancel: &'a CancellationToken,
+    /// Receives what the server reports.
+    pub report: &'a (dyn Fn(String) + Sync),
+    /// Asks the user; without it, every question of the server is declined.
+    pub ask: Option<QuestionFn>,
+}
+
+impl fmt::Debug for CallObserver<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallObserver").field("asks", &self.ask.is_some()).finish_non_exhaustive()
+    }
+}
+
+impl<'a> CallObserver<'a> {
+    /// Observes a call without a user.
+    pub const fn new(cancel: &'a CancellationToken, report: &'a (dyn Fn(String) + Sync)) -> Self {
+        Self { cancel, report, ask: None }
+    }
+
+    /// Lets the server ask the user.
+    #[must_use]
+    pub fn with_user(mut self, ask: Option<QuestionFn>) -> Self {
+        self.ask = ask;
+        self
     }
 }
 
@@ -130,7 +175,8 @@ impl McpClient {
         limits: McpLimits,
     ) -> Result<Self, McpError> {
         let client = client.into();
-        Self::contact(http::open(client.clone(), url, headers, era), client, limits).await
+        let opening = http::open(client.clone(), url, headers, era, limits.has_questions);
+        Self::contact(opening, client, limits).await
     }
 
     /// Opens a connection to a service that speaks the older HTTP with server-sent events.
@@ -144,7 +190,8 @@ impl McpClient {
         limits: McpLimits,
     ) -> Result<Self, McpError> {
         let client = client.into();
-        Self::contact(sse::open(client.clone(), url, headers), client, limits).await
+        let opening = sse::open(client.clone(), url, headers, limits.has_questions);
+        Self::contact(opening, client, limits).await
     }
 
     async fn contact(
@@ -192,7 +239,7 @@ impl McpClient {
         let process = process.map_err(|error| McpError::Transport(error.to_string()))?;
         let pipe = StdioPipe::new(process.clone(), supervisor.clone());
         let program = Program { process, fault: pipe.fault() };
-        let opening = Box::pin(Connection::open_pipe(pipe, era));
+        let opening = Box::pin(Connection::open_pipe(pipe, era, limits.has_questions));
         match tokio::time::timeout_at(begun + limits.start, opening).await {
             Ok(Ok(connection)) => Ok(Self::new(connection, Some(program), limits)),
             Ok(Err(error)) => Err(program.explain(error).await),
@@ -246,6 +293,14 @@ impl McpClient {
     /// If the server does not answer in time, or breaks the protocol.
     pub async fn list_prompts(&self) -> Result<Vec<McpPromptInfo>, McpError> {
         self.within_start(self.connection.list_prompts()).await
+    }
+
+    /// Lists the resources of the server; none if it has none.
+    ///
+    /// # Errors
+    /// If the server does not answer in time, or breaks the protocol.
+    pub async fn list_resources(&self) -> Result<Vec<McpResourceInfo>, McpError> {
+        self.within_start(self.connection.list_resources()).await
     }
 
     /// Reads a prompt with these arguments: its messages, each with its role (`user` or `assistant`).
@@ -302,22 +357,43 @@ impl McpClient {
         cancel: &CancellationToken,
         report: &(dyn Fn(String) + Sync),
     ) -> Result<McpToolCallResult, McpError> {
+        self.call_tool_for("", name, arguments, &CallObserver::new(cancel, report)).await
+    }
+
+    /// Like [`call_tool_observed`](Self::call_tool_observed), and lets the server ask the user, who reads `server` as its
+    /// name. The deadline does not run while the user is asked.
+    ///
+    /// # Errors
+    /// The same as those of `call_tool_observed`.
+    pub async fn call_tool_for(
+        &self,
+        server: &str,
+        name: &str,
+        arguments: Map<String, Value>,
+        observer: &CallObserver<'_>,
+    ) -> Result<McpToolCallResult, McpError> {
         let (reports, mut progress) = tokio::sync::watch::channel(Progress::default());
+        let (questions, mut asked) = tokio::sync::mpsc::channel(MAX_WAITING_QUESTIONS);
         let started = tokio::time::Instant::now();
-        let last = started + self.limits.call * MAX_EXTENSIONS;
+        let mut last = started + self.limits.call * MAX_EXTENSIONS;
         let mut deadline = started + self.limits.call;
-        let mut call = Box::pin(self.connection.call_tool(name, arguments, reports));
+        let mut call = Box::pin(self.connection.call_tool(name, arguments, reports, questions));
+        let mut dialog = Dialog::new(server, observer);
         loop {
             tokio::select! {
                 result = &mut call => return match result {
-                    Ok(result) => Ok(result),
+                    Ok(result) => Ok(dialog.with_notes(result)),
                     Err(error) => {
                         drop(call);
                         Err(self.explain(error).await)
                     }
                 },
-                () = cancel.cancelled() => return Err(McpError::Cancelled),
-                () = tokio::time::sleep_until(deadline) => {
+                () = observer.cancel.cancelled() => return Err(McpError::Cancelled),
+                Some(question) = asked.recv(), if !dialog.is_open() => dialog.open(question),
+                waited = dialog.answered(), if dialog.is_open() => {
+                    (deadline, last) = (deadline + waited, last + waited);
+                }
+                () = tokio::time::sleep_until(deadline), if !dialog.is_open() => {
                     drop(call);
                     return Err(self.explain(McpError::TimedOut(self.limits.call)).await);
                 }
@@ -325,7 +401,7 @@ impl McpClient {
                     deadline = last.min(tokio::time::Instant::now() + self.limits.call);
                     let text = progress.borrow_and_update().text.clone();
                     if !text.is_empty() {
-                        report(text);
+                        (observer.report)(text);
                     }
                 }
             }

@@ -61,6 +61,18 @@ pub struct McpPromptInfo {
     pub arguments: Vec<McpPromptArgument>,
 }
 
+/// A resource, as its server describes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct McpResourceInfo {
+    /// Its address.
+    pub uri: String,
+    /// What it is, for users.
+    #[serde(default)]
+    pub title: String,
+}
+
 /// An argument of a prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

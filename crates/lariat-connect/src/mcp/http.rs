@@ -70,6 +70,7 @@ pub(super) async fn open(
     url: &str,
     headers: &BTreeMap<String, String>,
     era: Option<ProtocolEra>,
+    has_questions: bool,
 ) -> Result<Connection, McpError> {
     let header = |(name, value): (&String, &String)| {
         let invalid = || McpError::Transport(format!("the header `{name}` is not valid"));
@@ -82,7 +83,7 @@ pub(super) async fn open(
     let mut config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers);
     config.max_sse_event_size = MAX_MESSAGE;
     let transport = StreamableHttpClientTransport::with_client(Sender(client), config);
-    Connection::open(transport, era).await
+    Connection::open(transport, era, has_questions).await
 }
 
 type HttpError = StreamableHttpError<TransportError>;

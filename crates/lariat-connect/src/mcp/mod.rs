@@ -18,6 +18,8 @@ mod authorized_client;
 mod client;
 mod config;
 mod content;
+mod dialog;
+mod elicitation;
 mod error;
 mod http;
 mod login;
@@ -31,13 +33,15 @@ mod variables;
 
 pub use adapter::{McpToolAdapter, shown_content};
 pub use authorized_client::McpHttpClient;
-pub use client::{McpClient, McpConnection, McpLimits};
+pub use client::{CallObserver, McpClient, McpConnection, McpLimits};
 pub use config::{McpConfigError, McpServerConfig, McpTransport, ServerSandbox};
-pub use content::{McpContent, McpPromptArgument, McpPromptInfo, McpToolCallResult, McpToolInfo};
+pub use content::{
+    McpContent, McpPromptArgument, McpPromptInfo, McpResourceInfo, McpToolCallResult, McpToolInfo,
+};
 pub use error::McpError;
 pub use http::ReachableAddresses;
 pub use login::{LoginAddresses, LoginOptions, LoginStore, LoginSummary, McpLogin, ServerLogin};
 pub use protocol::ProtocolEra;
-pub use server::{McpConnector, McpServer, McpServerState};
+pub use server::{McpConnector, McpServer, McpServerState, SaveAccepted};
 
 pub use crate::tool_change::{ToolChange, ToolChangeKind, tool_changes};

@@ -13,22 +13,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lariat_core::display;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam, ClientCapabilities,
-    ClientConfig, ClientRequest, ContentBlock, GetPromptRequestParams, Implementation, InputRequest,
+    ClientConfig, ClientRequest, ContentBlock, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ElicitationCapability, FormElicitationCapability, GetPromptRequestParams, Implementation, InputRequest,
     InputRequests, InputResponses, JsonRpcMessage, PaginatedRequestParams, ProgressNotificationParam,
-    ProgressToken, Prompt, ProtocolVersion, ReadResourceRequestParams, RequestId, ResourceContents, Role,
-    ServerResult, SubscriptionFilter, Tool,
+    ProgressToken, Prompt, ProtocolVersion, ReadResourceRequestParams, RequestId, Resource, ResourceContents,
+    Role, ServerResult, SubscriptionFilter, Tool, UrlElicitationCapability,
 };
 use rmcp::service::{
-    ClientInitializeError, NotificationContext, PeerRequestOptions, RequestHandle, RunningService,
-    RxJsonRpcMessage, TxJsonRpcMessage,
+    ClientInitializeError, NotificationContext, PeerRequestOptions, RequestContext, RequestHandle,
+    RunningService, RxJsonRpcMessage, TxJsonRpcMessage,
 };
 use rmcp::transport::{IntoTransport, Transport};
 use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt as _, Peer, RoleClient, ServiceError};
 use serde_json::{Map, Value, json};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::content::{McpContent, McpPromptArgument, McpPromptInfo, McpToolCallResult, McpToolInfo};
+use super::content::{
+    McpContent, McpPromptArgument, McpPromptInfo, McpResourceInfo, McpToolCallResult, McpToolInfo,
+};
+use super::elicitation::{Elicitation, ElicitationAnswer, Question};
 use super::error::McpError;
 
 /// Maximum number of tools of one server.
@@ -37,6 +41,8 @@ const MAX_TOOLS: usize = 1_000;
 const MAX_PAGES: usize = 100;
 /// Maximum number of prompts of one server; the others are left out.
 const MAX_PROMPTS: usize = 200;
+/// Maximum number of resources of one server that are listed; the others are left out.
+const MAX_RESOURCES: usize = 200;
 /// How often a server may want input before it answers a call.
 const MAX_ROUNDS: usize = 10;
 /// Maximum number of requests of a server that wait for our answers.
@@ -147,27 +153,40 @@ type Calls = Arc<Mutex<HashMap<ProgressToken, watch::Sender<Progress>>>>;
 struct SentCall {
     peer: Peer<RoleClient>,
     calls: Calls,
+    askers: Askers,
     token: ProgressToken,
-    id: Option<RequestId>,
+    id: RequestId,
+    is_answered: bool,
 }
 
 impl SentCall {
-    fn new(handle: &RequestHandle<RoleClient>, calls: &Calls, progress: watch::Sender<Progress>) -> Self {
-        let (peer, token) = (handle.peer.clone(), handle.progress_token.clone());
+    fn new(
+        handle: &RequestHandle<RoleClient>,
+        handler: &Handler,
+        progress: watch::Sender<Progress>,
+        questions: mpsc::Sender<Question>,
+    ) -> Self {
+        let (peer, token, id) = (handle.peer.clone(), handle.progress_token.clone(), handle.id.clone());
+        let (calls, askers) = (Arc::clone(&handler.calls), Arc::clone(&handler.askers));
         calls.lock().unwrap_or_else(PoisonError::into_inner).insert(token.clone(), progress);
-        Self { peer, calls: Arc::clone(calls), token, id: Some(handle.id.clone()) }
+        askers.lock().unwrap_or_else(PoisonError::into_inner).push((id.clone(), questions));
+        Self { peer, calls, askers, token, id, is_answered: false }
     }
 
     fn answered(mut self) {
-        self.id = None;
+        self.is_answered = true;
     }
 }
 
 impl Drop for SentCall {
     fn drop(&mut self) {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.token);
-        if let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) {
-            let peer = self.peer.clone();
+        self.askers.lock().unwrap_or_else(PoisonError::into_inner).retain(|(id, _)| *id != self.id);
+        if self.is_answered {
+            return;
+        }
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let (peer, id) = (self.peer.clone(), self.id.clone());
             runtime.spawn(async move {
                 let _ = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), None)).await;
             });
@@ -175,17 +194,49 @@ impl Drop for SentCall {
     }
 }
 
-/// Answers what a server asks of us: nothing but pings. Elicitation and sampling are not offered.
+/// The questions of a server go to the newest call: the protocol does not say which one they belong to.
+type Askers = Arc<Mutex<Vec<(RequestId, mpsc::Sender<Question>)>>>;
+
+/// Answers what a server asks of us: pings, and questions to the user if they are offered. Sampling is not offered.
 struct Handler {
     calls: Calls,
+    askers: Askers,
+    has_questions: bool,
     tool_list_changes: Arc<AtomicU64>,
 }
 
 impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
         let own = Implementation::new("lariat", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), own)
-            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+        let mut capabilities = ClientCapabilities::default();
+        if self.has_questions {
+            let form = FormElicitationCapability::new().with_schema_validation(true);
+            let both = ElicitationCapability::new().with_form(form).with_url(UrlElicitationCapability::new());
+            capabilities.elicitation = Some(both);
+        }
+        ClientConfig::new(capabilities, own).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, rmcp::ErrorData> {
+        let asker = {
+            let askers = self.askers.lock().unwrap_or_else(PoisonError::into_inner);
+            askers.last().map(|(_, asker)| asker.clone())
+        };
+        let answer = match asker {
+            Some(asker) => elicit(&asker, request).await,
+            None => ElicitationAnswer::Decline("no call is under way".to_owned()),
+        };
+        let result = |action| ElicitResult::new(action);
+        Ok(match answer {
+            ElicitationAnswer::Accept(Some(values)) => result(ElicitationAction::Accept).with_content(values),
+            ElicitationAnswer::Accept(None) => result(ElicitationAction::Accept),
+            ElicitationAnswer::Decline(_) => result(ElicitationAction::Decline),
+            ElicitationAnswer::Cancel => result(ElicitationAction::Cancel),
+        })
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
@@ -242,12 +293,17 @@ impl Connection {
     pub(super) async fn open_pipe(
         pipe: impl MessagePipe,
         era: Option<ProtocolEra>,
+        has_questions: bool,
     ) -> Result<Self, McpError> {
-        Self::open(PipeTransport(pipe), era).await
+        Self::open(PipeTransport(pipe), era, has_questions).await
     }
 
     /// Opens a connection over a transport of `rmcp`.
-    pub(super) async fn open<T, E, A>(transport: T, era: Option<ProtocolEra>) -> Result<Self, McpError>
+    pub(super) async fn open<T, E, A>(
+        transport: T,
+        era: Option<ProtocolEra>,
+        has_questions: bool,
+    ) -> Result<Self, McpError>
     where
         T: IntoTransport<RoleClient, E, A>,
         E: std::error::Error + Send + Sync + 'static,
@@ -262,7 +318,12 @@ impl Connection {
             },
         };
         let changes = Arc::new(AtomicU64::new(0));
-        let handler = Handler { calls: Calls::default(), tool_list_changes: Arc::clone(&changes) };
+        let handler = Handler {
+            calls: Calls::default(),
+            askers: Askers::default(),
+            has_questions,
+            tool_list_changes: Arc::clone(&changes),
+        };
         let transport = PacedTransport { inner: transport.into_transport(), unanswered: 0 };
         let opening = handler.serve_with_lifecycle(transport, lifecycle);
         let service = Box::pin(opening).await.map_err(initialize_error)?;
@@ -329,6 +390,7 @@ impl Connection {
         name: &str,
         arguments: Map<String, Value>,
         progress: watch::Sender<Progress>,
+        questions: mpsc::Sender<Question>,
     ) -> Result<McpToolCallResult, McpError> {
         let mut params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
         for _ in 0..MAX_ROUNDS {
@@ -336,13 +398,14 @@ impl Connection {
             let request = ClientRequest::CallToolRequest(request);
             let sent = self.service.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
             let handle = sent.map_err(service_error)?;
-            let call = SentCall::new(&handle, &self.service.service().calls, progress.clone());
+            let call = SentCall::new(&handle, self.service.service(), progress.clone(), questions.clone());
             let answer = handle.await_response().await;
             call.answered();
             match answer.map_err(service_error)? {
                 ServerResult::CallToolResult(result) => return Ok(tool_result(result)),
                 ServerResult::InputRequiredResult(wanted) => {
-                    params.input_responses = declined(wanted.input_requests.unwrap_or_default())?;
+                    params.input_responses =
+                        answers(wanted.input_requests.unwrap_or_default(), &questions).await?;
                     params.request_state = wanted.request_state;
                 }
                 _ => return Err(McpError::Protocol("the server answered something else".to_owned())),
@@ -369,6 +432,27 @@ impl Connection {
         }
         prompts.truncate(MAX_PROMPTS);
         Ok(prompts)
+    }
+
+    /// Lists the resources of the server; none if it has no resources.
+    pub(super) async fn list_resources(&self) -> Result<Vec<McpResourceInfo>, McpError> {
+        let has_resources =
+            self.service.peer_info().is_some_and(|info| info.capabilities.resources.is_some());
+        let (mut resources, mut cursor) = (Vec::new(), None);
+        for _ in 0..MAX_PAGES {
+            if !has_resources {
+                break;
+            }
+            let page = PaginatedRequestParams::default().with_cursor(cursor);
+            let page = self.service.list_resources(Some(page)).await.map_err(service_error)?;
+            resources.extend(page.resources.into_iter().map(resource_info));
+            cursor = page.next_cursor;
+            if cursor.is_none() || resources.len() > MAX_RESOURCES {
+                break;
+            }
+        }
+        resources.truncate(MAX_RESOURCES);
+        Ok(resources)
     }
 
     /// Reads a prompt with its arguments filled in: its messages, each with the name of its role.
@@ -413,16 +497,46 @@ impl Connection {
     }
 }
 
-/// Answers requests for input: the user is not asked, so a form is declined, and other requests are errors.
-fn declined(requests: InputRequests) -> Result<Option<InputResponses>, McpError> {
+/// Answers requests for input: the user is asked, and other requests are errors.
+async fn answers(
+    requests: InputRequests,
+    questions: &mpsc::Sender<Question>,
+) -> Result<Option<InputResponses>, McpError> {
     let mut responses = InputResponses::new();
     for (key, request) in requests {
-        if !matches!(request, InputRequest::Elicitation(_)) {
+        let InputRequest::Elicitation(request) = request else {
             return Err(McpError::Protocol("the server wants what Lariat does not offer".to_owned()));
-        }
-        responses.insert(key, json!({ "action": "decline" }));
+        };
+        let answer = match elicit(questions, request.params).await {
+            ElicitationAnswer::Accept(Some(values)) => json!({ "action": "accept", "content": values }),
+            ElicitationAnswer::Accept(None) => json!({ "action": "accept" }),
+            ElicitationAnswer::Decline(_) => json!({ "action": "decline" }),
+            ElicitationAnswer::Cancel => json!({ "action": "cancel" }),
+        };
+        responses.insert(key, answer);
     }
     Ok((!responses.is_empty()).then_some(responses))
+}
+
+/// Passes a question to the call that asks the user, and waits for the answer.
+async fn elicit(questions: &mpsc::Sender<Question>, request: ElicitRequestParams) -> ElicitationAnswer {
+    let elicitation = match request {
+        ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
+            let order = requested_schema.property_order.clone().unwrap_or_default();
+            let schema = serde_json::to_value(&requested_schema).unwrap_or_default();
+            Elicitation::Form { message, schema, order }
+        }
+        ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
+            Elicitation::Address { message, url }
+        }
+        _ => return ElicitationAnswer::Decline("Lariat does not know this kind of question".to_owned()),
+    };
+    let (reply, answer) = oneshot::channel();
+    let gone = ElicitationAnswer::Cancel;
+    if questions.send(Question { elicitation, reply }).await.is_err() {
+        return gone;
+    }
+    answer.await.unwrap_or(gone)
 }
 
 fn tool_result(result: CallToolResult) -> McpToolCallResult {
@@ -443,6 +557,11 @@ fn prompt_info(prompt: Prompt) -> McpPromptInfo {
         description: prompt.description,
         arguments: prompt.arguments.unwrap_or_default().into_iter().map(argument).collect(),
     }
+}
+
+fn resource_info(resource: Resource) -> McpResourceInfo {
+    let title = resource.title.or(resource.description).unwrap_or(resource.name);
+    McpResourceInfo { uri: resource.uri, title: shortened(&display::line(&title)) }
 }
 
 fn resource(contents: ResourceContents) -> McpContent {

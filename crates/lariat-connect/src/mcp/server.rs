@@ -1,7 +1,8 @@
 //! A configured server that starts when it is first needed, and again after it died.
 //!
 //! A server that keeps dying is started less and less often, and a call during such a pause fails at once with the reason.
-//! Invariant: a tool is called only while the server describes it exactly as the user accepted it.
+//! Invariant: a tool is called only while the server describes it exactly as the user accepted it. If it changed, the user is
+//! asked with the difference; where nobody can answer, it is not called.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,16 +10,24 @@ use std::time::Duration;
 
 use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
+use lariat_core::display;
+use lariat_core::permission::{PermissionDecision, UserQuestion};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::client::McpClient;
+use super::client::{CallObserver, McpClient};
 use super::config::McpServerConfig;
-use super::content::{McpContent, McpPromptInfo, McpToolCallResult, McpToolInfo};
+use super::content::{McpContent, McpPromptInfo, McpResourceInfo, McpToolCallResult, McpToolInfo};
 use super::error::McpError;
 use super::protocol::ProtocolEra;
 use crate::tool_change::{PinnedTool as _, ToolChange, tool_changes};
 
+/// Maximum characters of the difference that the user is asked about.
+const MAX_DIFFERENCE: usize = 4_000;
+/// The answer that accepts a changed tool.
+const ACCEPT: &str = "accept the change and call it";
+/// The answer that does not.
+const REFUSE: &str = "do not call it";
 /// The pause after the second failure in a row; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause.
@@ -58,7 +67,11 @@ pub struct McpServer {
     connector: Arc<dyn McpConnector>,
     running: tokio::sync::Mutex<Running>,
     known: Mutex<Known>,
+    on_accepted: Option<SaveAccepted>,
 }
+
+/// Stores the tools that the user accepted.
+pub type SaveAccepted = Arc<dyn Fn(&[McpToolInfo]) + Send + Sync>;
 
 /// The connection, and how often there was none.
 #[derive(Default)]
@@ -80,10 +93,14 @@ struct Known {
     era: Option<ProtocolEra>,
     /// The tools that the user accepted; `None` before the first contact.
     accepted: Option<Vec<McpToolInfo>>,
+    /// Changed tools that the user accepted since, in their new form.
+    reviewed: Vec<McpToolInfo>,
     /// The tools that the server has, if it ran.
     current: Option<Vec<McpToolInfo>>,
     /// The prompts that the server has, if it ran.
     prompts: Option<Vec<McpPromptInfo>>,
+    /// The resources that the server has, if it ran.
+    resources: Option<Vec<McpResourceInfo>>,
 }
 
 impl fmt::Debug for McpServer {
@@ -101,8 +118,24 @@ impl McpServer {
         era: Option<ProtocolEra>,
         accepted: Option<Vec<McpToolInfo>>,
     ) -> Self {
-        let known = Known { state: McpServerState::Pending, era, accepted, current: None, prompts: None };
-        Self { config, connector, running: tokio::sync::Mutex::default(), known: Mutex::new(known) }
+        let known = Known {
+            state: McpServerState::Pending,
+            era,
+            accepted,
+            reviewed: Vec::new(),
+            current: None,
+            prompts: None,
+            resources: None,
+        };
+        let (running, known) = (tokio::sync::Mutex::default(), Mutex::new(known));
+        Self { config, connector, running, known, on_accepted: None }
+    }
+
+    /// Calls `save` with all accepted tools when the user accepts one that changed.
+    #[must_use]
+    pub fn with_acceptance(mut self, save: SaveAccepted) -> Self {
+        self.on_accepted = Some(save);
+        self
     }
 
     /// How it is configured.
@@ -133,6 +166,11 @@ impl McpServer {
     /// The prompts that the server has, if it ran.
     pub fn prompts(&self) -> Option<Vec<McpPromptInfo>> {
         self.known().prompts.clone()
+    }
+
+    /// The resources that the server has, if it ran.
+    pub fn resources(&self) -> Option<Vec<McpResourceInfo>> {
+        self.known().resources.clone()
     }
 
     /// How the tools of the server differ from the accepted ones. Nothing before it ran.
@@ -202,12 +240,27 @@ impl McpServer {
         cancel: &CancellationToken,
         report: &(dyn Fn(String) + Sync),
     ) -> Result<McpToolCallResult, McpError> {
+        self.call_for(tool, arguments, &CallObserver::new(cancel, report)).await
+    }
+
+    /// Like [`call`](Self::call), and asks the user about a tool that changed and what the server asks of the user.
+    ///
+    /// # Errors
+    /// The same as those of `call`.
+    pub async fn call_for(
+        &self,
+        tool: &McpToolInfo,
+        arguments: Map<String, Value>,
+        observer: &CallObserver<'_>,
+    ) -> Result<McpToolCallResult, McpError> {
         let client = tokio::select! {
             client = Box::pin(self.connect()) => client?,
-            () = cancel.cancelled() => return Err(McpError::Cancelled),
+            () = observer.cancel.cancelled() => return Err(McpError::Cancelled),
         };
-        self.check(tool)?;
-        let result = client.call_tool_observed(&tool.name, arguments, cancel, report).await;
+        if let Err(changed) = self.check(tool) {
+            self.review(tool, observer, changed).await?;
+        }
+        let result = client.call_tool_for(&self.config.name, &tool.name, arguments, observer).await;
         if matches!(result, Err(McpError::Cancelled)) {
             return result;
         }
@@ -263,11 +316,12 @@ impl McpServer {
     async fn list(&self, client: &McpClient, running: &mut Running) -> Result<(), McpError> {
         let announced = client.tool_list_changes();
         let tools = client.list_tools().await?;
-        // Prompts are for the user only; a server whose list fails still has its tools.
+        // Prompts and resources are for the user only; a server whose list fails still has its tools.
         let prompts = client.list_prompts().await.unwrap_or_default();
+        let resources = client.list_resources().await.unwrap_or_default();
         running.announced = announced;
         let mut known = self.known();
-        known.prompts = Some(prompts);
+        (known.prompts, known.resources) = (Some(prompts), Some(resources));
         known.accepted.get_or_insert_with(|| tools.clone());
         known.current = Some(tools);
         Ok(())
@@ -277,14 +331,60 @@ impl McpServer {
     fn check(&self, tool: &McpToolInfo) -> Result<(), McpError> {
         let known = self.known();
         let current = known.current.iter().flatten().find(|current| current.name == tool.name);
+        let reviewed = known.reviewed.iter().find(|reviewed| reviewed.name == tool.name);
         let (server, name) = (&self.config.name, &tool.name);
         match current {
-            Some(current) if tool.is_same(current) => Ok(()),
+            Some(current) if reviewed.unwrap_or(tool).is_same(current) => Ok(()),
             Some(_) => Err(McpError::ToolsChanged(format!(
                 "the server changed the description or the arguments of `{name}` since the user accepted it, so Lariat does not call it; hint: the user can review the change with `lariat mcp trust {server}`"
             ))),
             None => Err(McpError::ToolsChanged(format!("the server no longer has the tool `{name}`"))),
         }
+    }
+
+    /// Asks the user whether to accept a tool that changed, with the difference. Returns `changed` if the user does not, or
+    /// if nobody can answer.
+    async fn review(
+        &self,
+        tool: &McpToolInfo,
+        observer: &CallObserver<'_>,
+        changed: McpError,
+    ) -> Result<(), McpError> {
+        let current = self.known().current.iter().flatten().find(|now| now.name == tool.name).cloned();
+        let (Some(current), Some(ask)) = (current, &observer.ask) else { return Err(changed) };
+        let change = tool_changes(std::slice::from_ref(tool), std::slice::from_ref(&current));
+        let difference = change.first().map(|change| change.difference.as_str()).unwrap_or_default();
+        if difference.chars().count() > MAX_DIFFERENCE {
+            // What the user does not see, the user cannot accept.
+            return Err(changed);
+        }
+        let text = format!(
+            "The MCP server `{}` changed the tool `{}` since you accepted it. The model obeys its description.\n\n{}",
+            self.config.name,
+            display::line(&tool.name),
+            display::block(difference)
+        );
+        let options = vec![ACCEPT.to_owned(), REFUSE.to_owned()];
+        let answer = tokio::select! {
+            answer = ask(UserQuestion::new(text, options)) => answer,
+            () = observer.cancel.cancelled() => return Err(McpError::Cancelled),
+        };
+        if !matches!(&answer, PermissionDecision::Answered { text } if text == ACCEPT) {
+            return Err(changed);
+        }
+        let accepted = {
+            let mut known = self.known();
+            known.reviewed.retain(|reviewed| reviewed.name != current.name);
+            known.reviewed.push(current.clone());
+            let accepted = known.accepted.get_or_insert_default();
+            accepted.iter_mut().filter(|old| old.name == current.name).for_each(|old| *old = current.clone());
+            accepted.clone()
+        };
+        if let Some(save) = &self.on_accepted {
+            save(&accepted);
+        }
+        // The server may have changed it again meanwhile.
+        self.check(tool)
     }
 
     /// A server that wants a login does not need a pause: the user may log in at any moment.

@@ -34,6 +34,7 @@ pub(super) async fn open(
     client: McpHttpClient,
     url: &str,
     headers: &BTreeMap<String, String>,
+    has_questions: bool,
 ) -> Result<Connection, McpError> {
     let address: Uri = url.parse().map_err(|_| McpError::Transport("the address is not valid".to_owned()))?;
     let (incoming, outgoing) = (mpsc::channel(QUEUE), mpsc::channel::<Vec<u8>>(QUEUE));
@@ -73,7 +74,7 @@ pub(super) async fn open(
         }
     });
     let pipe = SsePipe { incoming: received, outgoing: queue, tasks: [reader, writer] };
-    Connection::open_pipe(pipe, Some(ProtocolEra::Initialize)).await
+    Connection::open_pipe(pipe, Some(ProtocolEra::Initialize), has_questions).await
 }
 
 fn request(

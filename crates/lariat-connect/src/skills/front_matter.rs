@@ -69,6 +69,11 @@ impl FrontMatter {
             .collect()
     }
 
+    /// Returns the `model`; `None` if it is the one of the session.
+    pub fn model(&self) -> Option<&str> {
+        self.get("model").map(str::trim).filter(|name| !matches!(*name, "" | "inherit" | "default"))
+    }
+
     fn entry(&self, key: &str) -> Option<&Entry> {
         self.entries.iter().find(|(known, _)| known == key).map(|(_, entry)| entry)
     }

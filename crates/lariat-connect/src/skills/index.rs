@@ -5,8 +5,8 @@ use super::Skill;
 /// Maximum characters of a description in the index.
 const MAX_LISTED_CHARS: usize = 1_536;
 
-pub(super) fn format(skills: &[Skill]) -> String {
-    let entries: String = skills.iter().filter(|skill| skill.is_listed).map(entry).collect();
+pub(super) fn format<'a>(skills: impl Iterator<Item = &'a Skill>) -> String {
+    let entries: String = skills.filter(|skill| skill.is_listed).map(entry).collect();
     if entries.is_empty() {
         return entries;
     }

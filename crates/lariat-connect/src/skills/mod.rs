@@ -37,10 +37,16 @@ pub struct Skill {
     pub file_path: PathBuf,
     /// Its directory.
     pub base_dir: PathBuf,
-    /// Where it was loaded from: `dir:0`, `user`, `project`.
+    /// Where it was loaded from: `dir:0`, `user`, `project`, `plugin`.
     pub source: String,
     /// Whether a model may choose it by itself; `disable-model-invocation: true` turns this off.
     pub is_listed: bool,
+    /// Globs of the files that it is about; a model learns of it only when the task touches one. Empty for all tasks.
+    pub paths: Vec<String>,
+    /// Whether it asks to run apart from the conversation: `context: fork`.
+    pub is_forked: bool,
+    /// The model that the run of a message which invokes it uses; the model of the session if `None`.
+    pub model: Option<String>,
 }
 
 /// A problem with a skill that did not stop loading.
@@ -150,9 +156,23 @@ impl SkillSet {
         &self.warnings
     }
 
-    /// Formats the index for a system prompt; empty if there is nothing to list.
+    /// Puts the skills of a plugin under its name: `plugin:skill`.
+    #[must_use]
+    pub fn of_plugin(mut self, plugin: &str) -> Self {
+        for skill in &mut self.skills {
+            skill.name = format!("{plugin}:{}", skill.name);
+        }
+        self
+    }
+
+    /// Formats the index for a system prompt; empty if there is nothing to list. Leaves out skills for certain files.
     pub fn format_for_prompt(&self) -> String {
-        index::format(&self.skills)
+        index::format(self.skills.iter().filter(|skill| skill.paths.is_empty()))
+    }
+
+    /// Formats the index of the skills that are about certain files, as far as `is_about` selects them by their globs.
+    pub fn format_for_paths(&self, is_about: impl Fn(&Skill) -> bool) -> String {
+        index::format(self.skills.iter().filter(|skill| !skill.paths.is_empty() && is_about(skill)))
     }
 
     fn with_warning(mut self, path: PathBuf, problem: String) -> Self {
@@ -193,7 +213,19 @@ impl SkillSet {
         let base_dir = file_path.parent().map_or_else(PathBuf::new, Path::to_owned);
         let is_listed = front.get("disable-model-invocation") != Some("true");
         let (description, source) = (description.to_owned(), source.to_owned());
-        self.skills.push(Skill { name, description, file_path, base_dir, source, is_listed });
+        let (paths, model) = (front.list("paths"), front.model().map(str::to_owned));
+        let is_forked = front.get("context").map(str::trim) == Some("fork");
+        self.skills.push(Skill {
+            name,
+            description,
+            file_path,
+            base_dir,
+            source,
+            is_listed,
+            paths,
+            is_forked,
+            model,
+        });
     }
 }
 

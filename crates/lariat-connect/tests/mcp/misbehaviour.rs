@@ -1,11 +1,14 @@
 //! Servers that hang, flood, die and change their tools: no call hangs, memory stays bounded, and the error says why.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lariat_connect::mcp::{
-    McpClient, McpContent, McpError, McpLimits, McpServerState, ProtocolEra, ToolChangeKind,
+    CallObserver, McpClient, McpContent, McpError, McpLimits, McpServerState, ProtocolEra, ToolChangeKind,
 };
 use lariat_core::cancel::CancellationToken;
+use lariat_core::permission::PermissionDecision;
+use lariat_core::tool::QuestionFn;
 use lariat_host::process::Supervisor;
 use serde_json::json;
 
@@ -197,4 +200,33 @@ async fn a_server_that_wants_input_of_the_user_gets_a_refusal() {
     assert_eq!(stateless.call_tool("ask", object(json!({}))).await.unwrap().content, text("decline"));
     let older = client("plain").await;
     assert_eq!(older.call_tool("ask", object(json!({}))).await.unwrap().content, text("false"));
+}
+
+#[tokio::test]
+async fn the_deadline_does_not_run_while_the_user_is_asked() {
+    let limits = McpLimits::new(Duration::from_secs(20), Duration::from_secs(1)).with_questions();
+    let server = server(&["plain"], limits);
+    let ask = tool(&server, "ask").await;
+    let cancel = CancellationToken::new();
+    let slow: QuestionFn = Arc::new(|_| {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_millis(2_500)).await;
+            PermissionDecision::Answered { text: "Ada".to_owned() }
+        })
+    });
+    let observer = CallObserver::new(&cancel, &|_| {}).with_user(Some(slow));
+    let result = server.call_for(&ask, object(json!({ "elicit": form() })), &observer).await.unwrap();
+    let McpContent::Text { text } = &result.content[0] else { panic!("{result:?}") };
+    let given: serde_json::Value = serde_json::from_str(text).unwrap();
+    assert_eq!(given["content"], json!({ "name": "Ada" }), "{text}");
+
+    // A call that asks and then does not answer still ends.
+    let hang = tool(&server, "hang").await;
+    let error = server.call_for(&hang, object(json!({})), &observer).await.unwrap_err();
+    assert!(matches!(error, McpError::TimedOut(_)), "{error}");
+}
+
+fn form() -> serde_json::Value {
+    json!({ "mode": "form", "message": "Your name?", "requestedSchema":
+        { "type": "object", "properties": { "name": { "type": "string" } }, "required": ["name"] } })
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::BoxFuture;
+use crate::content::Content;
 use crate::message::SharedMessage;
 use crate::session::SessionMemory;
 use crate::time::Timestamp;
@@ -68,18 +69,27 @@ impl NotesQuery {
 }
 
 /// A note for the model.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Note {
     /// Name of the section.
     pub section: String,
     /// Text for the model.
     pub text: String,
+    /// Images that follow the text.
+    pub images: Vec<Content>,
 }
 
 impl Note {
     /// Creates a note.
     pub fn new(section: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { section: section.into(), text: text.into() }
+        Self { section: section.into(), text: text.into(), images: Vec::new() }
+    }
+
+    /// Adds images. Blocks that are not images are left out.
+    #[must_use]
+    pub fn with_images(mut self, images: impl IntoIterator<Item = Content>) -> Self {
+        self.images.extend(images.into_iter().filter(|block| matches!(block, Content::Image { .. })));
+        self
     }
 }
 

@@ -158,6 +158,10 @@ impl RecordedAnswers {
                 let (request, by) = (self.budget_request.take()?.id, String::new());
                 Some(vec![Input::BudgetAnswered { request, more: None, by }])
             }
+            AgentEvent::PermissionRequired { request } if self.tools.contains(&request.tool_call_id) => {
+                let (call, request) = (request.tool_call_id.clone(), PermissionRequest::clone(request));
+                Some(vec![Input::ToolAsked { call, request: Box::new(request) }])
+            }
             AgentEvent::PermissionRequired { request } => {
                 let call = self.take_gate(&request.tool_call_id)?;
                 let verdict = Verdict::Ask(PermissionRequest::clone(request));
@@ -417,10 +421,11 @@ fn hook_answer(next: &AgentEvent) -> HookAnswer {
 /// Returns the notes that lead to the next recorded events.
 fn notes(rest: &[Event]) -> Vec<Note> {
     let note = |record: &Event| match &record.event {
-        AgentEvent::MessageEnd { message: RecordedMessage::Full(message) } => Some(Note::new(
-            message.note_section().filter(|section| *section != BUDGET_SECTION)?,
-            joined_text(message.as_llm()?.content()),
-        )),
+        AgentEvent::MessageEnd { message: RecordedMessage::Full(message) } => {
+            let content = message.as_llm()?.content();
+            let section = message.note_section().filter(|section| *section != BUDGET_SECTION)?;
+            Some(Note::new(section, joined_text(content)).with_images(content.iter().cloned()))
+        }
         _ => None,
     };
     rest.iter().map_while(note).collect()

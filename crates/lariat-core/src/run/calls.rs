@@ -22,7 +22,7 @@ use crate::content::{Content, ToolCall};
 use crate::event::{AgentEvent, ArgsRef, BlockedBy, LoopPattern, MessageRef, Task};
 use crate::id::{RequestId, ToolCallId};
 use crate::message::{AgentMessage, LlmMessage, Message, SharedMessage, StopReason, ToolResultMessage};
-use crate::permission::{PermissionDecision, Verdict};
+use crate::permission::{PermissionDecision, PermissionRequest, Verdict};
 use crate::session::WorkLog;
 use crate::tool::{ToolError, ToolResult};
 use crate::transcript::NO_OUTPUT;
@@ -143,7 +143,7 @@ impl Run {
             CallPhase::Blocked(by, reason) => NextStep::RecordUnrun(blocked_text(*by, reason.as_deref())),
             CallPhase::Planned(summary) => NextStep::Plan(summary.clone()),
             // Recorded as running, but nothing runs: the process that ran it has ended.
-            CallPhase::Dispatched => {
+            CallPhase::Dispatched | CallPhase::Questioning(_) => {
                 self.interrupt(at);
                 return;
             }
@@ -241,13 +241,41 @@ impl Run {
     }
 
     pub(super) fn on_permission(&mut self, request: RequestId, decision: PermissionDecision) {
-        let asked = |call: &CallState| matches!(&call.phase, CallPhase::Asked(asked) if asked.id == request);
+        let asked = |call: &CallState| match &call.phase {
+            CallPhase::Asked(asked) | CallPhase::Questioning(asked) => asked.id == request,
+            _ => false,
+        };
         let Some(turn) = &self.state.turn else { return };
         let Some(at) = turn.calls.iter().position(asked) else { return };
-        let Some(tool_call_id) = self.call_at(at).map(|call| call.call.id.clone()) else { return };
+        let Some(call) = self.call_at(at) else { return };
+        let (tool_call_id, has_started) = (call.call.id.clone(), call.phase.has_started());
         self.record(AgentEvent::PermissionDecided { request_id: request, tool_call_id, decision });
-        self.set_activity(at, CallActivity::Idle);
+        // A tool that asked a question continues.
+        if !has_started {
+            self.set_activity(at, CallActivity::Idle);
+        }
         self.out.push_back(Effect::Withdraw { request });
+    }
+
+    /// Asks the user a question of a tool that runs. Ignores a tool that does not run any more, or that has asked already.
+    pub(super) fn on_tool_asked(&mut self, id: &ToolCallId, mut request: PermissionRequest) {
+        let Some(at) = self.position(id) else { return };
+        let is_silent = self.call_at(at).is_some_and(|call| matches!(call.phase, CallPhase::Dispatched));
+        if !is_silent || self.call_activities.get(at) != Some(&CallActivity::Running) {
+            return;
+        }
+        request.id = RequestId::new(self.minter.uuid());
+        request.tool_call_id = id.clone();
+        let request = Arc::new(request);
+        self.record(AgentEvent::PermissionRequired { request: Arc::clone(&request) });
+        self.out.push_back(Effect::Ask { request });
+    }
+
+    /// Withdraws the question of a tool call that ends or is cancelled.
+    fn withdraw_question(&mut self, at: usize) {
+        let Some(CallPhase::Questioning(request)) = self.call_at(at).map(|call| &call.phase) else { return };
+        let id = request.id;
+        self.on_permission(id, PermissionDecision::Withdrawn);
     }
 
     /// Starts a permitted tool call if the budgets allow it.
@@ -314,6 +342,7 @@ impl Run {
 
     /// Records the end of a tool call that was started.
     fn finish_tool(&mut self, at: usize, result: Result<ToolResult, ToolError>) {
+        self.withdraw_question(at);
         let Some(call) = self.call_at(at).map(|call| Arc::clone(&call.call)) else { return };
         let is_error = result.is_err();
         let result = result.unwrap_or_else(|error| ToolResult::text(error.to_string()));
@@ -402,10 +431,11 @@ impl Run {
             match (self.call_activities.get(at).copied().unwrap_or_default(), phase) {
                 (CallActivity::Cancelling, _) => {}
                 (CallActivity::Running, _) => {
+                    self.withdraw_question(at);
                     self.set_activity(at, CallActivity::Cancelling);
                     self.out.push_back(Effect::CancelTool { call: id });
                 }
-                (_, CallPhase::Dispatched) => self.interrupt(at),
+                (_, CallPhase::Dispatched | CallPhase::Questioning(_)) => self.interrupt(at),
                 (_, CallPhase::Ended) => self.record_unrun(at, OUTPUT_LOST),
                 (_, CallPhase::Planned(summary)) => self.record_planned(at, &summary),
                 (_, CallPhase::Answered(text)) => self.record_answer(at, text),

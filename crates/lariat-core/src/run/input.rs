@@ -7,7 +7,7 @@ use crate::hooks::HookAnswer;
 use crate::id::{MessageId, RequestId, ToolCallId};
 use crate::message::AgentMessage;
 use crate::model::{ProviderError, StreamEvent};
-use crate::permission::{PermissionDecision, Verdict};
+use crate::permission::{PermissionDecision, PermissionRequest, Verdict};
 use crate::tool::{ToolError, ToolResult};
 use serde_json::Value;
 use std::sync::Arc;
@@ -119,6 +119,13 @@ pub enum Input {
         request: RequestId,
         /// The decision of the user.
         decision: PermissionDecision,
+    },
+    /// A tool that runs asks the user a question.
+    ToolAsked {
+        /// Id of the tool call.
+        call: ToolCallId,
+        /// The request with the question.
+        request: Box<PermissionRequest>,
     },
     /// A tool call ended.
     ToolFinished {

@@ -282,6 +282,7 @@ impl Run {
             Input::BudgetExtended { scope, limits, by } => self.on_extended(scope, limits, by),
             Input::Authorized { call, verdict } => self.on_authorized(&call, verdict),
             Input::PermissionAnswered { request, decision } => self.on_permission(request, decision),
+            Input::ToolAsked { call, request } => self.on_tool_asked(&call, *request),
             Input::ToolFinished { call, result } => self.on_tool_finished(&call, result),
             Input::Queued { queue, message } => self.on_queued(queue, message),
             Input::Pin { message, pinned } => {

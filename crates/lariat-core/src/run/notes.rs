@@ -30,11 +30,12 @@ impl Run {
         }
         self.activity = Activity::None;
         self.transient.notes_requested = true;
-        for Note { section, text } in notes.into_iter().filter(|note| !note.text.trim().is_empty()) {
+        for Note { section, text, images } in notes.into_iter().filter(|note| !note.text.trim().is_empty()) {
             let mut message = AgentMessage::note(section, text);
             message.assign_id(|| self.message_id());
             self.stamp_message(&mut message);
             if let AgentMessage::Llm(llm) = &mut message {
+                llm.message.content_mut().extend(images);
                 llm.turn_id = self.turn_id();
             }
             self.record_message(Arc::new(message));

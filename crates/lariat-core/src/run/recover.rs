@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::config::RunConfig;
-use super::state::{CallPhase, LoopState};
+use super::state::LoopState;
 use super::{LoopSnapshot, Run, SessionSnapshot, TransientState};
 use crate::event::{AgentEvent, Event, QueueKind};
 use crate::id::{LoopId, ToolCallId};
@@ -90,8 +90,7 @@ impl Run {
     /// Returns the tool calls that were running at the crash.
     fn interrupted_calls(&self) -> Vec<ToolCallId> {
         let calls = self.state.turn.iter().flat_map(|turn| &turn.calls);
-        let running =
-            calls.filter(|call| call.result.is_none() && matches!(call.phase, CallPhase::Dispatched));
+        let running = calls.filter(|call| call.result.is_none() && call.phase.has_started());
         running.map(|call| call.call.id.clone()).collect()
     }
 }
@@ -156,7 +155,7 @@ impl RecoveredRun {
         run.record(AgentEvent::LoopRecovered { interrupted, repairs: self.repairs });
         // Observers of this process have not seen the requests of the previous one.
         if run.state.stop_outcome().is_none() {
-            let open: Vec<_> = run.pending_permissions().cloned().collect();
+            let open: Vec<_> = run.state.pending_approvals().cloned().collect();
             open.into_iter().for_each(|request| run.record(AgentEvent::PermissionRequired { request }));
             if let Some(request) = run.state.budget.asked.clone() {
                 run.record(AgentEvent::BudgetExtensionRequested { request });

@@ -100,7 +100,16 @@ pub(super) enum CallPhase {
     /// Queued by plan mode, with this summary.
     Planned(String),
     Dispatched,
+    /// The tool runs and asks the user a question.
+    Questioning(Arc<PermissionRequest>),
     Ended,
+}
+
+impl CallPhase {
+    /// Returns true if the tool call was started and has not ended.
+    pub(super) const fn has_started(&self) -> bool {
+        matches!(self, Self::Dispatched | Self::Questioning(_))
+    }
 }
 
 /// How the previous turn ended.
@@ -213,6 +222,14 @@ impl LoopState {
 
     pub(super) fn pending_permissions(&self) -> impl Iterator<Item = &Arc<PermissionRequest>> {
         self.turn.iter().flat_map(|turn| &turn.calls).filter_map(|call| match &call.phase {
+            CallPhase::Asked(request) | CallPhase::Questioning(request) => Some(request),
+            _ => None,
+        })
+    }
+
+    /// Returns the requests of tool calls that have not started.
+    pub(super) fn pending_approvals(&self) -> impl Iterator<Item = &Arc<PermissionRequest>> {
+        self.turn.iter().flat_map(|turn| &turn.calls).filter_map(|call| match &call.phase {
             CallPhase::Asked(request) => Some(request),
             _ => None,
         })
@@ -267,7 +284,12 @@ impl LoopState {
                 self.set_phase(tool_call_id, CallPhase::Ended)
             }
             AgentEvent::PermissionRequired { request } => {
-                self.set_phase(&request.tool_call_id, CallPhase::Asked(Arc::clone(request)));
+                if let Some(call) = self.call_mut(&request.tool_call_id) {
+                    call.phase = match call.phase.has_started() {
+                        true => CallPhase::Questioning(Arc::clone(request)),
+                        false => CallPhase::Asked(Arc::clone(request)),
+                    };
+                }
             }
             AgentEvent::PermissionDecided { request_id, tool_call_id, decision } => {
                 self.apply_decision(*request_id, tool_call_id, decision);
@@ -344,6 +366,9 @@ impl LoopState {
 
     fn apply_decision(&mut self, request: RequestId, call: &ToolCallId, decision: &PermissionDecision) {
         let Some(call) = self.call_mut(call) else { return };
+        if matches!(&call.phase, CallPhase::Questioning(asked) if asked.id == request) {
+            call.phase = CallPhase::Dispatched;
+        }
         let CallPhase::Asked(asked) = &call.phase else { return };
         if asked.id != request {
             return;

@@ -11,8 +11,9 @@ use lariat_core::budget::{BudgetLimits, BudgetScope};
 use lariat_core::event::QueueKind;
 use lariat_core::id::{MessageId, RequestId, ToolCallId};
 use lariat_core::message::AgentMessage;
-use lariat_core::permission::PermissionDecision;
+use lariat_core::permission::{PermissionDecision, PermissionRequest};
 use lariat_core::tool::ToolResult;
+use tokio::sync::oneshot;
 
 use super::command::RunCommand;
 
@@ -22,14 +23,40 @@ const CAPACITY: usize = 1024;
 /// An item that can be sent to a run: a command or an update of a tool.
 #[derive(Debug)]
 pub(crate) enum MailboxItem {
-    Queue { queue: QueueKind, message: Box<AgentMessage> },
-    Answer { request: RequestId, decision: PermissionDecision },
-    MoreBudget { scope: BudgetScope, limits: BudgetLimits },
-    BudgetAnswer { request: RequestId, more: Option<BudgetLimits> },
-    Pin { message: MessageId, pinned: bool },
+    Queue {
+        queue: QueueKind,
+        message: Box<AgentMessage>,
+    },
+    Answer {
+        request: RequestId,
+        decision: PermissionDecision,
+    },
+    MoreBudget {
+        scope: BudgetScope,
+        limits: BudgetLimits,
+    },
+    BudgetAnswer {
+        request: RequestId,
+        more: Option<BudgetLimits>,
+    },
+    Pin {
+        message: MessageId,
+        pinned: bool,
+    },
     Command(Box<RunCommand>),
-    Update { call: ToolCallId, partial: ToolResult },
-    Progress { call: ToolCallId, text: String },
+    /// A running tool asks the user. Dropping `reply` withdraws the question.
+    Ask {
+        request: Box<PermissionRequest>,
+        reply: oneshot::Sender<PermissionDecision>,
+    },
+    Update {
+        call: ToolCallId,
+        partial: ToolResult,
+    },
+    Progress {
+        call: ToolCallId,
+        text: String,
+    },
 }
 
 impl MailboxItem {

@@ -23,6 +23,13 @@ pub(super) fn input(redactor: &Redactor, input: &mut Input) {
         Input::PermissionAnswered { decision: PermissionDecision::Answered { text: answer }, .. } => {
             text(redactor, answer);
         }
+        Input::ToolAsked { request, .. } => {
+            text(redactor, &mut request.summary);
+            if let Some(question) = &mut request.question {
+                let words = std::iter::once(&mut question.text).chain(&mut question.options);
+                words.for_each(|words| text(redactor, words));
+            }
+        }
         Input::Note { event } => note(redactor, event),
         Input::HooksAnswered { answer, .. } => answer.texts_mut().for_each(|words| text(redactor, words)),
         Input::Halt { reason } | Input::Filtered(FilterOutcome::Reject { reason }) => text(redactor, reason),
@@ -42,6 +49,7 @@ pub(super) fn input(redactor: &Redactor, input: &mut Input) {
 pub(crate) fn note(redactor: &Redactor, event: &mut AgentEvent) {
     match event {
         AgentEvent::UserCommandStarted { command: words, .. }
+        | AgentEvent::InputWarned { warning: words }
         | AgentEvent::HookMessage { message: words } => {
             text(redactor, words);
         }

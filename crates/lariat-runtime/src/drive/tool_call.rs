@@ -17,7 +17,7 @@ use lariat_core::run::Input;
 use lariat_core::tool::{ToolContext, ToolError, ToolResult};
 use serde_json::Value;
 
-use super::driver::JobResult;
+use super::driver::{JobResult, tool_questions};
 use super::journal::Journal;
 use super::journal_history::JournalHistory;
 use super::mailbox::{Mailbox, MailboxItem};
@@ -79,6 +79,9 @@ pub(crate) fn start(
     context.on_progress = Some(Arc::new(move |text| {
         let _ = inbox.send(MailboxItem::Progress { call: id.clone(), text });
     }));
+
+    let (inbox, asking) = (Arc::clone(mailbox), Arc::clone(&call));
+    context.on_question = Some(Arc::new(move |question| tool_questions::send(&inbox, &asking, question)));
 
     let (ports, call, abort) = (Arc::clone(ports), call, running.abort.clone());
     let (session_id, loop_id) = (journal.session_id().clone(), loop_id.clone());

@@ -375,6 +375,11 @@ impl PermissionPolicy for Gate {
         self.guard().hiding_rule(tool).is_none()
     }
 
+    /// Only if clients answer questions, and not in a mode that asks nothing.
+    fn allows_questions(&self) -> bool {
+        self.questions.is_some() && self.mode() != Mode::DontAsk
+    }
+
     fn can_plan(&self) -> bool {
         true
     }

@@ -1,10 +1,16 @@
 //! Approval requests: answered through the stream, answered by an approver, unanswered.
 
+use std::sync::Arc;
+
+use lariat_core::BoxFuture;
 use lariat_core::event::{AgentEvent, RunOutcome};
-use lariat_core::permission::{AskBeforeEffects, PermissionDecision};
-use lariat_core::tool::ToolEffects;
+use lariat_core::permission::{
+    AskBeforeEffects, PermissionDecision, PermissionPolicy, PolicyQuery, UserQuestion, Verdict,
+};
+use lariat_core::tool::{Tool, ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_runtime::{Agent, RunStream};
 use lariat_test::{Act, Answer, Reply, ScriptedApprover};
+use serde_json::{Value, json};
 
 use super::fixture::{Fixture, call, kinds, until};
 
@@ -131,4 +137,93 @@ async fn run_that_waits_for_answers_takes_one_from_another_task() {
     };
     let (output, ()) = futures_util::future::join(agent.run("go"), answering).await;
     assert_eq!((output.unwrap().text.as_str(), fixture.ledger.len()), ("done", 1));
+}
+
+/// A tool that asks the user while it runs, and returns what it learned.
+struct AskingTool;
+
+impl Tool for AskingTool {
+    fn name(&self) -> &str {
+        "asking"
+    }
+
+    fn description(&self) -> &str {
+        "Asks the user."
+    }
+
+    fn parameters_schema(&self) -> Value {
+        json!({ "type": "object", "properties": {} })
+    }
+
+    fn effects(&self) -> ToolEffects {
+        ToolEffects::READS
+    }
+
+    async fn execute(&self, _params: Value, context: ToolContext) -> Result<ToolResult, ToolError> {
+        let question = UserQuestion::new("Which one?", vec!["this".to_owned()]);
+        Ok(ToolResult::text(match context.ask(question).await {
+            PermissionDecision::Answered { text } => format!("answered: {text}"),
+            PermissionDecision::Deny { reason } => format!("declined: {}", reason.unwrap_or_default()),
+            other => format!("{other:?}"),
+        }))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn running_tool_receives_the_answer_of_the_user_once_it_is_recorded() {
+    let fixture = Fixture::new([call("c1", "asking"), Reply::text("done")]);
+    let agent = fixture.agent().tool(AskingTool).build().unwrap();
+    let mut stream = agent.run_stream("go");
+    let AgentEvent::PermissionRequired { request } =
+        &until(&mut stream, "PermissionRequired").await.event.clone()
+    else {
+        panic!()
+    };
+    assert_eq!(request.question.as_ref().unwrap().text, "Which one?");
+    stream.respond_permission(request.id, PermissionDecision::Answered { text: "that".to_owned() });
+    assert_eq!(stream.finish().await.unwrap().text, "done");
+    assert!(fixture.sent_messages(1)[2].contains("answered: that"), "{:?}", fixture.sent_messages(1));
+    let journal = kinds(&fixture.journal(&agent.session_id()).await);
+    let of_call: Vec<&str> = journal
+        .iter()
+        .map(String::as_str)
+        .filter(|kind| kind.starts_with("Permission") || kind.starts_with("ToolExecution"))
+        .collect();
+    assert_eq!(
+        of_call,
+        ["ToolExecutionStart", "PermissionRequired", "PermissionDecided", "ToolExecutionEnd"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn question_of_a_running_tool_is_declined_at_once_if_nobody_can_answer() {
+    let fixture = Fixture::new([call("c1", "asking"), Reply::text("done")]);
+    let agent = fixture.agent().tool(AskingTool).build().unwrap();
+    agent.run("go").await.unwrap();
+    assert!(fixture.sent_messages(1)[2].contains("declined: "), "{:?}", fixture.sent_messages(1));
+}
+
+/// A policy that permits everything and asks nobody.
+struct SilentPolicy;
+
+impl PermissionPolicy for SilentPolicy {
+    fn check<'a>(&'a self, _query: PolicyQuery<'a>) -> BoxFuture<'a, Verdict> {
+        Box::pin(std::future::ready(Verdict::Allow))
+    }
+
+    fn allows_questions(&self) -> bool {
+        false
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_without_questions_declines_them_without_asking() {
+    let fixture = Fixture::new([call("c1", "asking"), Reply::text("done")]);
+    let agent = fixture.agent().permission_policy(Arc::new(SilentPolicy)).tool(AskingTool).build().unwrap();
+    let stream = agent.run_stream("go");
+    stream.finish().await.unwrap();
+    let sent = fixture.sent_messages(1);
+    assert!(sent[2].contains("declined: no user is available to answer"), "{sent:?}");
+    let journal = kinds(&fixture.journal(&agent.session_id()).await);
+    assert!(!journal.iter().any(|kind| kind == "PermissionRequired"), "{journal:?}");
 }

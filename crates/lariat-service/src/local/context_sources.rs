@@ -110,8 +110,12 @@ pub(crate) fn skill_folders(home: &Path) -> Vec<PathBuf> {
 
 /// The skill index as a section of the system prompt. The model reads a skill's file when it needs it.
 pub fn skills_section(skills: &SkillSet) -> Section {
-    Section::new("skills", SectionStability::Static, skills.format_for_prompt())
-        .with_max_tokens(SKILLS_TOKENS)
+    index_section(skills.format_for_prompt())
+}
+
+/// An index of skills as a section.
+pub(super) fn index_section(index: impl Into<String>) -> Section {
+    Section::new("skills", SectionStability::Static, index.into()).with_max_tokens(SKILLS_TOKENS)
 }
 
 /// An outline of the workspace's source as a section of the system prompt: the files that fit the first prompt best.

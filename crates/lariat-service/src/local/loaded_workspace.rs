@@ -15,6 +15,7 @@ use lariat_runtime::Gate;
 use serde_json::Value;
 
 use super::RealPrograms;
+use super::plugins::Plugin;
 use super::project_directories::{self, ProjectDirectory};
 use super::settings_files::{Role, SettingsFile};
 use super::workspace_loader::OpenError;
@@ -43,6 +44,8 @@ pub struct LoadedWorkspace {
     pub hooks: HookConfig,
     /// All other configured values.
     pub values: Vec<ConfiguredItem>,
+    /// The plugins that the user installed and that settings enable.
+    pub plugins: Vec<Plugin>,
     /// Configuration that could not be used. Every front end must show these problems.
     pub problems: Vec<Problem>,
     /// Restrictions that cannot be enforced. [`WorkspaceLoader::open`](super::WorkspaceLoader::open) fails if there are any.
@@ -61,6 +64,8 @@ pub struct ConfiguredItem {
     pub value: Value,
     /// Where it was written.
     pub origin: Origin,
+    /// The plugin that brings it, if one does.
+    pub plugin: Option<String>,
 }
 
 /// The kinds of configured values.
@@ -121,6 +126,7 @@ impl LoadedWorkspace {
             layers: Vec::new(),
             hooks: HookConfig::default(),
             values: Vec::new(),
+            plugins: Vec::new(),
             problems,
             broken: Vec::new(),
         }
@@ -307,13 +313,14 @@ impl LoadedWorkspace {
             origin: Origin::file(lariat_guard::Level::Project, self.places.project.join(&path)),
             name: path,
             value: Value::Null,
+            plugin: None,
         });
         let configured: Vec<ConfiguredItem> = configured.collect();
         self.values.extend(configured);
     }
 
     /// Adds hooks. An invalid hook is a broken restriction, because it may have been meant to block something.
-    fn take_hooks(&mut self, document: &Document, hooks: &Value) {
+    pub(super) fn take_hooks(&mut self, document: &Document, hooks: &Value) {
         let (hooks, unsupported_events) = unsupported_settings::split_unsupported_events(hooks);
         for event in unsupported_events {
             let problem = format!("Lariat does not have the event `{event}`, so its hooks do not run");
@@ -337,8 +344,7 @@ impl LoadedWorkspace {
     }
 
     fn take_value(&mut self, kind: ConfiguredKind, name: &str, value: &Value, origin: &Origin) {
-        let configured =
-            ConfiguredItem { kind, name: name.to_owned(), value: value.clone(), origin: origin.clone() };
-        self.values.push(configured);
+        let (name, value, origin) = (name.to_owned(), value.clone(), origin.clone());
+        self.values.push(ConfiguredItem { kind, name, value, origin, plugin: None });
     }
 }

@@ -7,6 +7,7 @@
 //!
 //! [`Manifest::of`]: lariat_guard::trust::Manifest::of
 
+mod command_files;
 mod context_sources;
 mod file_ownership;
 mod files;
@@ -18,6 +19,7 @@ mod memory;
 #[cfg(feature = "service")]
 mod nested_repositories;
 mod paths;
+mod plugins;
 mod programs;
 mod project_directories;
 mod settings_files;
@@ -26,6 +28,7 @@ mod trace_file;
 mod unsupported_settings;
 mod workspace_loader;
 
+pub use command_files::{CommandFiles, SkillsForFiles};
 #[cfg(feature = "service")]
 pub(crate) use context_sources::skill_folders;
 pub use context_sources::{GitNotes, MapSection, commands, skills, skills_section};
@@ -38,6 +41,7 @@ pub use memory::{Instructions, MemoryFiles};
 #[cfg(feature = "service")]
 pub(crate) use nested_repositories::nested_repositories;
 pub use paths::RealPaths;
+pub use plugins::Plugin;
 pub use programs::RealPrograms;
 #[cfg(feature = "service")]
 pub(crate) use settings_files::read_user_file;

@@ -167,6 +167,7 @@ impl WorkspaceLoader {
             let origin = Origin::file(source.level, opened.territory.root().join(path));
             opened.take_from_workspace(source, origin, read)?;
         }
+        opened.take_plugins(&self.home);
         opened.take_files();
         opened.pin_scripts(&WorkspaceFiles(&self.workspace));
         Ok(opened)

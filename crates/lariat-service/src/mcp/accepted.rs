@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use lariat_connect::mcp::{McpPromptInfo, McpToolInfo, ProtocolEra};
+use lariat_connect::mcp::{McpPromptInfo, McpResourceInfo, McpToolInfo, ProtocolEra};
 use lariat_guard::{StateFile, StateFileError};
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,9 @@ pub(super) struct Record {
     /// The prompts that the server had when it ran last. The user invokes them by name, so they need no acceptance.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) prompts: Vec<McpPromptInfo>,
+    /// The resources that the server had when it ran last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) resources: Vec<McpResourceInfo>,
     /// Whether the server refused the last request because the user must log in.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) needs_login: bool,

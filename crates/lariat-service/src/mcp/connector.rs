@@ -102,7 +102,7 @@ impl SandboxedConnector {
     }
 
     async fn open(&self, config: &McpServerConfig, era: Option<ProtocolEra>) -> Result<McpClient, McpError> {
-        let limits = McpLimits::new(config.start_timeout, config.call_timeout);
+        let limits = McpLimits::new(config.start_timeout, config.call_timeout).with_questions();
         match &config.transport {
             McpTransport::Stdio { command, arguments, environment, directory } => {
                 let variables = environment.iter();

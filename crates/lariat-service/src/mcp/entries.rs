@@ -75,17 +75,18 @@ pub(super) fn of(place: &LoadedProject, keys: &dyn Keys) -> Entries {
 /// The identities of the entries, by the name of the server. Needs no values of variables.
 pub(super) fn identities(place: &LoadedProject) -> Vec<(String, String)> {
     let identity = |item: &ConfiguredItem| {
-        let scope = identity_scope(place, EntryScope::of(item.origin.level));
+        let scope = identity_scope(place, item);
         Some((item.name.clone(), McpServerConfig::identity_of(&item.name, &item.value, &scope).ok()?))
     };
     strongest(place, ConfiguredKind::Server).into_iter().filter_map(identity).collect()
 }
 
 /// The scope as part of an identity: servers of two projects are different ones.
-fn identity_scope(place: &LoadedProject, scope: EntryScope) -> String {
-    match scope {
-        EntryScope::Project => place.opened.territory.root().display().to_string(),
-        EntryScope::User => String::new(),
+fn identity_scope(place: &LoadedProject, item: &ConfiguredItem) -> String {
+    match (EntryScope::of(item), &item.plugin) {
+        (EntryScope::Project, _) => place.opened.territory.root().display().to_string(),
+        (_, Some(plugin)) => format!("plugin {plugin}"),
+        _ => String::new(),
     }
 }
 
@@ -95,7 +96,7 @@ fn entry(
     keys: &dyn Keys,
     secrets: &mut Vec<(String, String)>,
 ) -> Result<McpEntry, String> {
-    let scope = EntryScope::of(item.origin.level);
+    let scope = EntryScope::of(item);
     let used = RefCell::new(Vec::new());
     let value = |name: &str| {
         let value = scope.value(name, keys)?;
@@ -104,12 +105,12 @@ fn entry(
         }
         Some(value)
     };
-    let of = identity_scope(place, scope);
+    let of = identity_scope(place, item);
     let parsed = McpServerConfig::parse(&item.name, &item.value, &of, &value);
     secrets.extend(used.into_inner());
     let mut config = parsed.map_err(|error| format!("{} ({})", error.reason, item.origin))?;
-    if scope == EntryScope::Project {
-        // A project must not open its own sandbox.
+    if !scope.is_own() {
+        // A project or a plugin must not open its own sandbox.
         config.sandbox = ServerSandbox::default();
     }
     Ok(McpEntry { config, scope, origin: item.origin.clone() })

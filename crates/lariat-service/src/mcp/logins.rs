@@ -43,7 +43,7 @@ impl LoginStore for KeyLogin {
 pub(super) const fn reachable(scope: EntryScope) -> ReachableAddresses {
     match scope {
         EntryScope::User => ReachableAddresses::All,
-        EntryScope::Project => ReachableAddresses::PublicAndNamedLoopback,
+        EntryScope::Project | EntryScope::Plugin => ReachableAddresses::PublicAndNamedLoopback,
     }
 }
 

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use lariat_connect::mcp::{
-    McpConnection, McpServer, McpServerState, McpToolAdapter, McpToolInfo, ServerLogin,
+    McpConnection, McpServer, McpServerState, McpToolAdapter, McpToolInfo, SaveAccepted, ServerLogin,
 };
 use lariat_core::tool::AgentTool;
 use lariat_host::process::Environment;
@@ -42,6 +42,7 @@ pub use lariat_connect::mcp::{
     LoginSummary, McpError, McpLogin, McpServerConfig, McpTransport, ToolChange, ToolChangeKind,
 };
 pub use logins::LOGIN_PREFIX;
+pub use offered::KnownResource;
 pub(crate) use offered::{known_prompts, mentions};
 
 /// Whether a server whose tools are not known yet may be started to list them.
@@ -107,7 +108,8 @@ impl McpServers {
                 Ok(known) => {
                     let login = logins::of(&entry, keys, client, redactor);
                     let connector = connector.for_server(entry.scope, login.clone());
-                    let server = McpServer::new(entry.config.clone(), connector, known.era, known.tools);
+                    let server = McpServer::new(entry.config.clone(), connector, known.era, known.tools)
+                        .with_acceptance(save_accepted(folders, &entry));
                     let needed_login = known.needs_login;
                     servers.push(UsableServer { entry, server: Arc::new(server), login, needed_login });
                 }
@@ -286,13 +288,15 @@ impl McpServers {
         Ok(about)
     }
 
-    /// Records the prompts of a server that ran, if they changed.
+    /// Records the prompts and resources of a server that ran, if they changed.
     fn record_prompts(&self, server: &McpServer) {
         let known = AcceptedTools::of(&self.folders, server.config().identity()).load();
-        if let (Some(prompts), Ok(known)) = (server.prompts(), known)
-            && known.prompts != prompts
-        {
-            let _ = self.record(server, |record| record.prompts = prompts);
+        let (Some(prompts), Some(resources), Ok(known)) = (server.prompts(), server.resources(), known)
+        else {
+            return;
+        };
+        if known.prompts != prompts || known.resources != resources {
+            let _ = self.record(server, |record| (record.prompts, record.resources) = (prompts, resources));
         }
     }
 
@@ -312,6 +316,15 @@ impl McpServers {
             logs::save(&self.folders, server.config().identity(), &text);
         }
     }
+}
+
+/// Records the tools that the user accepts during a session. If that fails, the user is asked again next time.
+fn save_accepted(folders: &UserDirectories, entry: &McpEntry) -> SaveAccepted {
+    let (folders, config) = (folders.clone(), entry.config.clone());
+    Arc::new(move |tools: &[McpToolInfo]| {
+        let accepted = AcceptedTools::of(&folders, config.identity());
+        let _ = accepted.update(&config.name, |record| record.tools = Some(tools.to_vec()));
+    })
 }
 
 /// What the user does about a server that wants a login.

@@ -147,7 +147,7 @@ impl AuthReference {
 pub(super) fn of(place: &LoadedProject, keys: &dyn Keys) -> (Vec<ApiEntry>, Vec<ApiReport>) {
     let (mut entries, mut refused) = (Vec::new(), Vec::new());
     for item in strongest(place, ConfiguredKind::Api) {
-        let scope = EntryScope::of(item.origin.level);
+        let scope = EntryScope::of(item);
         let root = place.opened.territory.root();
         match entry(item, scope, root, keys) {
             Ok(entry) => entries.push(entry),
@@ -187,13 +187,15 @@ fn entry(item: &ConfiguredItem, scope: EntryScope, root: &Path, keys: &dyn Keys)
         EntryScope::User if fields.internal => (InternalAddresses::OfHost, OperationEffects::ByMethod),
         EntryScope::User => (InternalAddresses::Written, OperationEffects::ByMethod),
         // The project chose the host, so data must not leave without approval.
-        EntryScope::Project => (InternalAddresses::NamedLoopback, OperationEffects::AllChange),
+        EntryScope::Project | EntryScope::Plugin => {
+            (InternalAddresses::NamedLoopback, OperationEffects::AllChange)
+        }
     };
     let source = match is_address(&fields.document) {
         true => fields.document.clone(),
         false => root.join(&fields.document).display().to_string(),
     };
-    let of = if scope == EntryScope::Project { root.display().to_string() } else { String::new() };
+    let of = if !scope.is_own() { root.display().to_string() } else { String::new() };
     let identity = ApprovalHash::of([of.as_str(), &item.name, &item.value.to_string()]).to_string();
     let filter = OperationFilter::Matching { include: fields.include, exclude: fields.exclude };
     let (name, origin) = (item.name.clone(), item.origin.clone());

@@ -1,12 +1,14 @@
 //! The APIs of a session: which OpenAPI documents are configured, and which of their operations the user accepted.
 //!
 //! - `entries`: the configured APIs; the user's own entries come before a project's.
+//! - `builder`: adds operations to an agent that a program builds.
 //! - `accepted`: the operations that the user accepted, in the state directory.
 //!
 //! Invariants: a session reads no document. It offers exactly the operations that the user accepted, and sends requests only
 //! to the base address of the entry. An untrusted project has no entries.
 
 mod accepted;
+mod builder;
 mod entries;
 
 use std::path::Path;
@@ -22,10 +24,11 @@ pub use crate::configured_entries::EntryScope;
 use crate::loaded_project::LoadedProject;
 use crate::models::Keys;
 use accepted::AcceptedOperations;
+pub use builder::OpenApiTools;
 pub use entries::{ApiEntry, AuthReference};
 pub use lariat_connect::openapi::{
-    InternalAddresses, OpenApiAdapter, OpenApiDocument, OpenApiError, Operation, OperationFilter,
-    OperationList, is_same_host,
+    InternalAddresses, OpenApiAdapter, OpenApiAuth, OpenApiConfig, OpenApiDocument, OpenApiError, Operation,
+    OperationFilter, OperationList, is_same_host,
 };
 pub use lariat_connect::tool_change::ToolChange;
 

@@ -167,13 +167,13 @@ impl Owner {
                 Delivery::Queue => QueueKind::FollowUp,
                 Delivery::Interrupt => {
                     self.stop_run().await?;
-                    return self.start_run(accepted, CommandRun::Prompt(vec![message])).await;
+                    return self.start_prompt(accepted, message).await;
                 }
                 _ => return Err(wrong_status("a run is active", "wait for its end, or steer it")),
             };
             return self.record(accepted, vec![CommandEffect::Queue(queue, Box::new(message))]).await;
         }
-        self.start_run(accepted, CommandRun::Prompt(vec![message])).await
+        self.start_prompt(accepted, message).await
     }
 
     /// Waits for the task of a run whose end is in the journal: for clients, the session is idle, and a message that
@@ -434,7 +434,7 @@ impl Owner {
     }
 
     /// Closes the agent and continues with another one, in the same permission mode as far as its settings permit.
-    async fn replace_agent(&mut self, hosted: HostedAgent) {
+    pub(super) async fn replace_agent(&mut self, hosted: HostedAgent) {
         if let Some(old) = self.hosted.take() {
             if let (Some(before), Some(modes)) = (&old.hosted.modes, &hosted.modes) {
                 let _ = modes.set_mode(&before.mode());

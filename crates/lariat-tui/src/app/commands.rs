@@ -37,6 +37,7 @@ impl App {
             Verb::Permissions => self.ask_for(Page::Permissions),
             Verb::Doctor => self.ask_for(Page::Doctor),
             Verb::Servers => self.ask_for(Page::Servers),
+            Verb::Apis => self.ask_for(Page::Apis),
             Verb::Share => self.ask_for(Page::Export { path: optional() }),
             Verb::Agents => return self.open_agents().map(|()| None),
             Verb::Context => self.effects.push(Effect::Context),

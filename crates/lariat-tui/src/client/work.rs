@@ -21,6 +21,7 @@ use crate::composer::{self, Suggestion};
 use crate::feed::{Feed, FeedItem};
 use crate::frame::{Frame, Size};
 use crate::pages::Page;
+use crate::resources;
 
 /// Replies that wait. A request waits with its reply while it is full.
 const MAX_REPLIES: usize = 64;
@@ -351,8 +352,15 @@ impl<W: Write> Client<W> {
         let files = self.files.as_mut().map(|files| files.search(query, MAX_FILES, now)).unwrap_or_default();
         let symbols =
             self.symbols.as_mut().map(|index| index.search(query, MAX_SYMBOLS, now)).unwrap_or_default();
-        let files = files.into_iter().take(MAX_FILES - symbols.len()).map(Suggestion::from);
-        let items = files.chain(symbols).collect();
+        let resources = resources::matching(&self.resources, query);
+        let room = MAX_FILES - symbols.len() - resources.len();
+        let files = files.into_iter().take(room).map(Suggestion::from);
+        // Somebody who typed the name of a server looks for its resources.
+        let (first, last) = match query.contains(':') {
+            true => (resources, Vec::new()),
+            false => (Vec::new(), resources),
+        };
+        let items = first.into_iter().chain(files).chain(symbols).chain(last).collect();
         self.app.completed(request, items);
     }
 

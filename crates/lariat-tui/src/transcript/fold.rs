@@ -159,7 +159,11 @@ impl Fold {
                 let is_open =
                     |call: &OpenCall| call.id == *tool_call_id && matches!(call.state, CallState::Asked);
                 self.open_calls.retain(|call| !is_open(call));
-                if let PermissionDecision::Deny { .. } = decision {
+                // A tool that runs asked something; declining that does not deny the call.
+                let is_running = self.open_calls.iter().any(|call| call.id == *tool_call_id);
+                if let PermissionDecision::Deny { .. } = decision
+                    && !is_running
+                {
                     let by = self.command.as_ref().filter(|(seq, _)| seq + 1 == record.seq);
                     let by = by.map(|(_, by)| by.clone()).filter(|by| !by.is_empty());
                     self.denials.extend(by.map(|by| (tool_call_id.clone(), by)));

@@ -147,6 +147,7 @@ impl Running {
             data: None,
             files: None,
             symbols: None,
+            resources: Vec::new(),
             pages: None,
             keys: KeyReports::Plain,
             reflow: Reflow::Cuts,

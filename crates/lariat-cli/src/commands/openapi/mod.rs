@@ -97,6 +97,22 @@ fn list(apis: &OpenApis, json: bool) -> CommandResult {
     Ok(Exit::Done)
 }
 
+/// The APIs as lines, for the terminal UI.
+pub(super) fn page(apis: &OpenApis) -> String {
+    let reports = apis.reports();
+    if reports.is_empty() {
+        return "no APIs are configured\n".to_owned();
+    }
+    let line = |report: &ApiReport| {
+        let entry = apis.entries().find(|entry| entry.name == report.name);
+        let target = entry.and_then(|entry| entry.config.base_url.as_deref());
+        let more = report.error.as_deref().or(target).unwrap_or_default();
+        format!("{}  {}  {} tools  {more}\n", report.name, report.status, report.tools)
+    };
+    let lines: String = reports.iter().map(line).collect();
+    format!("{lines}\n`lariat openapi show NAME` lists the operations of an API.\n")
+}
+
 /// What the permission check does with an operation by default.
 fn effect(entry: &ApiEntry, operation: &Operation) -> &'static str {
     if operation.is_read_only() && entry.scope == EntryScope::User { "reads" } else { "asks" }

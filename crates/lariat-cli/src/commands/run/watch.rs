@@ -343,6 +343,7 @@ impl RunWatcher {
             // The screen shows these itself. In a script, say why it waits and what hooks say.
             event @ (AgentEvent::ModelRetry { .. }
             | AgentEvent::ModelFallback { .. }
+            | AgentEvent::InputWarned { .. }
             | AgentEvent::HookMessage { .. })
                 if !self.run_output.is_screen() =>
             {

@@ -175,3 +175,62 @@ fn answer_to_a_question_is_the_result_and_the_tool_does_not_run() {
     assert_eq!(recovered.result_of("a"), "blue");
     assert!(!recovered.logged("event ToolExecutionStart a"));
 }
+
+#[test]
+fn running_tool_asks_and_continues_with_the_answer() {
+    let mut harness = Scenario::new("do").reply(calls(&["a"])).held("a").unanswered("a").play();
+    harness.inject(TestAction::Question("a"));
+    assert_eq!(harness.run.pending_permissions().count(), 1);
+    assert_eq!(
+        harness.lines(&["effect Ask", "effect RunTool", "event Permission", "event ToolExecution"]),
+        ["event ToolExecutionStart a", "effect RunTool a", "event PermissionRequired a", "effect Ask a"]
+    );
+    let before = harness.log.clone();
+    harness.inject(TestAction::Question("a"));
+    assert_eq!(harness.log, before, "a tool asks one question at a time");
+    let answer = PermissionDecision::Answered { text: "this".to_owned() };
+    harness.inject(TestAction::Answer("a", answer.clone()));
+    assert_eq!(decisions(&harness), [answer]);
+    assert_eq!(harness.run.pending_permissions().count(), 0);
+    assert!(!harness.logged("event ToolExecutionEnd a"), "the tool still runs");
+    harness.inject(TestAction::Question("a"));
+    assert_eq!(harness.count("effect Ask a"), 2, "it may ask again");
+}
+
+#[test]
+fn question_of_a_running_tool_is_withdrawn_when_it_ends_or_is_cancelled() {
+    let mut harness = Scenario::new("do").reply(calls(&["a"])).held("a").unanswered("a").play();
+    harness.inject(TestAction::Question("a"));
+    harness.inject(TestAction::Cancel);
+    assert_eq!(decisions(&harness), [PermissionDecision::Withdrawn]);
+    harness.drive();
+    assert_eq!(harness.outcome(), &RunOutcome::Aborted);
+    invariants::check(&harness);
+
+    let scenario = Scenario::new("do").reply(calls(&["a"])).late(&["a"]).unanswered("a").reply(text("done"));
+    let harness = scenario.when("effect RunTool a", TestAction::Question("a")).play();
+    assert_eq!(decisions(&harness), [PermissionDecision::Withdrawn]);
+    assert_eq!(harness.result_of("a"), "output of a");
+    assert_eq!(harness.outcome(), &RunOutcome::Completed);
+}
+
+#[test]
+fn question_of_a_tool_that_a_crash_ended_is_withdrawn() {
+    let mut original = Scenario::new("do").reply(calls(&["a"])).held("a").unanswered("a").play();
+    original.inject(TestAction::Question("a"));
+    let mut harness = Harness::recovered(&original.config, &original.journal, 1_000_000_000);
+    assert_eq!(harness.count("effect Ask a"), 0, "nobody waits for the answer");
+    assert_eq!(harness.count("event PermissionRequired a"), 0);
+    harness.drive();
+    assert_eq!(decisions(&harness), [PermissionDecision::Withdrawn]);
+    assert!(harness.result_of("a").starts_with("Interrupted: "));
+}
+
+#[test]
+fn tool_that_does_not_run_asks_nothing() {
+    let mut harness = Scenario::new("do").reply(calls(&["a"])).reply(text("done")).play();
+    let before = harness.log.clone();
+    harness.inject(TestAction::Question("a"));
+    harness.inject(TestAction::Question("unknown"));
+    assert_eq!(harness.log, before);
+}

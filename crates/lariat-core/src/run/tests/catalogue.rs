@@ -59,6 +59,8 @@ pub(super) fn catalogue() -> Vec<NamedScenario> {
         ("denied by the gate", denied_by_gate),
         ("answered by two", answered_twice),
         ("asked while others run", asked_beside),
+        ("a running tool asks the user", tool_asks),
+        ("a running tool asks and ends first", tool_asks_and_ends),
         ("skipped by a hook", skipped),
         ("plan mode", planned),
         ("a task list", task_list),
@@ -325,6 +327,16 @@ fn denied_by_gate() -> Scenario {
 
 fn answered_twice() -> Scenario {
     approved().when("effect Ask a", TestAction::Answer("a", PermissionDecision::deny("I was first")))
+}
+
+fn tool_asks() -> Scenario {
+    let scenario = Scenario::new("do").reply(calls(&["a", "b"])).late(&["a"]).reply(text("done"));
+    scenario.when("effect RunTool a", TestAction::Question("a"))
+}
+
+fn tool_asks_and_ends() -> Scenario {
+    let scenario = Scenario::new("do").reply(calls(&["a"])).late(&["a"]).unanswered("a").reply(text("done"));
+    scenario.when("effect RunTool a", TestAction::Question("a"))
 }
 
 pub(super) fn asked_beside() -> Scenario {

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use super::super::{
     Effect, FilterOutcome, HookCall, Input, ModelSignal, OpId, RecoveredRun, Run, RunConfig, RunEnd,
 };
-use super::scenario::{Compactor, LOOP, Scenario, Script, TestAction, text};
+use super::scenario::{Compactor, LOOP, Scenario, Script, TestAction, text, tool_call};
 use crate::content::ToolCall;
 use crate::context::{CompactionProposal, Note};
 use crate::event::{AgentEvent, Event, EventRecord, QueueKind, RecordedMessage, RunOutcome};
 use crate::hooks::LifecycleEvent;
 use crate::id::{LoopId, RequestId, ToolCallId};
 use crate::message::{AgentMessage, Message};
-use crate::permission::{PermissionDecision, Verdict};
+use crate::permission::{PermissionDecision, PermissionRequest, UserQuestion, Verdict};
 use crate::run::SessionSnapshot;
 use crate::session::SessionFold;
 use crate::time::{Stamp, Timestamp};
@@ -195,6 +195,12 @@ impl Harness {
             TestAction::Deadline => self.deadline.map(|op| Input::Timer { op }),
             TestAction::Steer(text) => Some(queued(QueueKind::Steering, text)),
             TestAction::FollowUp(text) => Some(queued(QueueKind::FollowUp, text)),
+            TestAction::Question(call) => {
+                let question = UserQuestion::new("Which one?", vec!["this".to_owned()]);
+                let request = PermissionRequest::new(&tool_call(call, "read"), "Which one?");
+                let request = request.with_question(question);
+                Some(Input::ToolAsked { call: call.into(), request: Box::new(request) })
+            }
             TestAction::Answer(call, decision) => {
                 let request = *self.asked.get(&ToolCallId::from(call))?;
                 Some(Input::PermissionAnswered { request, decision })

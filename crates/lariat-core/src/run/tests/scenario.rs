@@ -41,6 +41,8 @@ pub(super) enum TestAction {
     Deadline,
     Steer(&'static str),
     FollowUp(&'static str),
+    /// The tool of a call asks the user a question.
+    Question(&'static str),
     /// A second approver answers a request for a call.
     Answer(&'static str, PermissionDecision),
     /// A budget is raised.
@@ -218,6 +220,13 @@ impl Scenario {
 
     pub(super) fn late(self, calls: &[&'static str]) -> Self {
         self.scripted(|script| script.late = calls.to_vec())
+    }
+
+    /// Nobody answers the requests of a call.
+    pub(super) fn unanswered(self, call: &'static str) -> Self {
+        self.scripted(|script| {
+            script.unanswered.insert(call);
+        })
     }
 
     pub(super) fn held(self, call: &'static str) -> Self {

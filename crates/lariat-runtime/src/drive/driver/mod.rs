@@ -10,6 +10,7 @@ mod in_process_hooks;
 mod model_requests;
 mod publish;
 mod reservations;
+pub(crate) mod tool_questions;
 
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
@@ -71,6 +72,8 @@ pub struct Driver {
     jobs: FuturesUnordered<Abortable<BoxFuture<'static, JobResult>>>,
     job_handles: Vec<(JobKey, AbortHandle)>,
     running_tools: Vec<RunningTool>,
+    /// Tools that wait for an answer of the user.
+    asking_tools: Vec<(ToolCallId, oneshot::Sender<PermissionDecision>)>,
     timers: Timers<TimerKey>,
     cancelled: Option<Cancelled>,
     start_seq: Option<u64>,
@@ -184,6 +187,7 @@ impl Driver {
             jobs: FuturesUnordered::new(),
             job_handles: Vec::new(),
             running_tools: Vec::new(),
+            asking_tools: Vec::new(),
             timers: Timers::default(),
             cancelled: Some(handle.cancel.cancelled()),
             start_seq: None,
@@ -599,6 +603,7 @@ impl Driver {
                 self.feed(Input::PermissionAnswered { request, decision })
             }
             MailboxItem::Command(command) => self.accept(*command),
+            MailboxItem::Ask { request, reply } => self.ask_for_tool(request, reply),
             MailboxItem::MoreBudget { scope, limits } => {
                 self.feed(Input::BudgetExtended { scope, limits, by: "user".to_owned() });
             }

@@ -79,6 +79,7 @@ impl Driver {
         }
         if let Some(answered) = self.approvals.observe(&event.event) {
             approvals::deliver(&*self.ports.policy, &answered);
+            self.answer_tool(&answered.0, &answered.1);
         }
     }
 

@@ -274,14 +274,18 @@ impl MemoryFiles {
 }
 
 /// The paths in tool calls, relative to the root of the project.
-fn touched_paths(query: &NotesQuery, territory: &FileOwnership) -> BTreeSet<String> {
-    let directory = territory.root().join(territory.directory());
+pub(super) fn touched_paths(query: &NotesQuery, territory: &FileOwnership) -> BTreeSet<String> {
     let replies = query.window.iter().filter_map(|message| message.as_assistant());
     let calls = replies.flat_map(|reply| reply.tool_calls());
     let named = calls
         .flat_map(|call| PATHS.iter().filter_map(|name| call.arguments.get(name).and_then(Value::as_str)));
-    let whole = |path: &str| directory.join(path).to_str().map(str::to_owned);
-    named.filter_map(|path| lookup::relative(&whole(path)?, territory.root())).collect()
+    named.filter_map(|path| relative_path(path, territory)).collect()
+}
+
+/// A path of the working directory, relative to the root of the project; `None` outside of it.
+pub(super) fn relative_path(path: &str, territory: &FileOwnership) -> Option<String> {
+    let directory = territory.root().join(territory.directory());
+    lookup::relative(directory.join(path).to_str()?, territory.root())
 }
 
 impl SectionSource for MemoryFiles {
