@@ -19,6 +19,7 @@ use super::watch::Follower;
 impl Stage {
     /// Checks everything, also over another crash.
     pub(super) async fn check(&mut self) -> Result<(), String> {
+        self.fixture.heal();
         let view = self.finish().await?;
         self.reattach().await?;
         let journal = self.journal().await;
@@ -93,7 +94,18 @@ impl Stage {
         {
             return Err(format!("the prompt {} is in the conversation but was not accepted", extra.key));
         }
-        let marks = self.fixture.marks();
+        fold.check_work_outside_runs()?;
+        for change in self.own_changes() {
+            if change.is_undone != fold.is_undone(&change.id) {
+                return Err(format!(
+                    "the file of {} is undone: {}; the restores say: {}",
+                    change.id,
+                    change.is_undone,
+                    fold.is_undone(&change.id)
+                ));
+            }
+        }
+        let marks = self.fixture.files().marks();
         let own = self.name("");
         for mark in marks.iter().filter(|mark| mark.starts_with(&own)) {
             let count = marks.iter().filter(|other| *other == mark).count();
