@@ -99,7 +99,8 @@ impl AgentFactory for MarkingAgents {
             if life.has_ended() {
                 return Act::never().ignoring_cancel();
             }
-            files.add(call.call_id.as_str(), call.call_id.as_str());
+            // The machine may give a call another id than the model did.
+            files.add(call.call_id.as_str(), call.args["mark"].as_str().unwrap());
             // Long enough for a crash between the effect and its record.
             Act::text("marked").after(Duration::from_millis(5))
         });

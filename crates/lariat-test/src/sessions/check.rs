@@ -113,7 +113,8 @@ impl Stage {
                 return Err(format!("the tool call {mark} ran {count} times"));
             }
         }
-        match fold.succeeded.iter().find(|id| !marks.iter().any(|mark| mark == id.as_str())) {
+        let changes = self.own_changes();
+        match fold.succeeded.iter().find(|id| !changes.iter().any(|change| change.id == id.as_str())) {
             Some(id) => Err(format!("the journal says that {id} succeeded, but it had no effect")),
             None => Ok(()),
         }

@@ -31,7 +31,7 @@ impl ScriptedFiles {
         Self { model: model.clone(), changes: Arc::default() }
     }
 
-    /// Adds a file. The tool does it at the start of a call, with the id of the call as the mark; the shell does it at the
+    /// Adds a file. The tool does it at the start of a call, with the id of the call and its mark; the shell does it at the
     /// start of a command, with the command line as the mark.
     pub fn add(&self, change_id: &str, mark: &str) {
         let (id, mark) = (change_id.to_owned(), mark.to_owned());

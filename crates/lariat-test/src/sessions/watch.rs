@@ -167,7 +167,8 @@ impl LiveText {
                         .push(format!("the live channel sent a durable event: {:?}", item.event.event));
                 }
                 if self.items.last().is_some_and(|last| last.after > item.after) {
-                    self.problems.push(format!("a live item after {} came late", item.after));
+                    let event = item.event.event.name();
+                    self.problems.push(format!("a live item after {} came late: {event}", item.after));
                 }
                 match &item.event.event {
                     AgentEvent::MessageStart { message } => {
