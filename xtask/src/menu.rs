@@ -77,7 +77,7 @@ const PROVE: &[(&str, &str)] = &[
     ("writers [ARGS]", "Let several processes write to one session [--store sqlite|jsonl, --rounds N]"),
     (
         "sessions [PART]...",
-        "Prove session hosts: conformance, planted mistakes, races, attach, kills [all parts; --short]",
+        "Prove session hosts: conformance, planted mistakes, seeds, races, attach, kills [all parts; --short, --seed N]",
     ),
     (
         "session-stores [ARGS]",

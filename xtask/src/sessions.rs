@@ -2,14 +2,16 @@
 //!
 //! Invariant: without arguments, every part runs in full.
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
 use crate::command_line::CommandLine;
 use crate::kill_cli;
 use crate::workspace::Workspace;
 
 /// The parts, in the order in which they run.
-const PARTS: [&str; 5] = ["conformance", "planted", "races", "attach", "kills"];
+const PARTS: [&str; 6] = ["conformance", "planted", "seeds", "races", "attach", "kills"];
+/// Seeds of every script in the short form.
+const SHORT_SEEDS: &str = "10";
 /// Kills of the host in the short form.
 const SHORT_KILLS: &str = "5";
 
@@ -18,23 +20,35 @@ const SHORT_KILLS: &str = "5";
 pub(crate) struct SessionsProof {
     parts: Vec<&'static str>,
     is_short: bool,
+    /// The only seed to play.
+    seed: Option<u64>,
 }
 
 impl SessionsProof {
-    /// Parses the names of parts and `--short`.
+    /// Parses the names of parts, `--short` and `--seed N`.
     pub(crate) fn parse(arguments: &[String]) -> Result<Self> {
-        let (mut parts, mut is_short) = (Vec::new(), false);
-        for argument in arguments {
+        let (mut parts, mut is_short, mut seed) = (Vec::new(), false, None);
+        let mut arguments = arguments.iter();
+        while let Some(argument) = arguments.next() {
             match PARTS.into_iter().find(|part| part == argument) {
                 Some(part) => parts.push(part),
                 None if argument == "--short" => is_short = true,
-                None => bail!("`sessions` accepts `--short` and {}, not `{argument}`", PARTS.join(", ")),
+                None if argument == "--seed" => {
+                    let number = arguments.next().context("`--seed` needs a number")?;
+                    seed = Some(number.parse().with_context(|| format!("`{number}` is not a seed"))?);
+                }
+                None => {
+                    bail!(
+                        "`sessions` accepts `--short`, `--seed N` and {}, not `{argument}`",
+                        PARTS.join(", ")
+                    )
+                }
             }
         }
         if parts.is_empty() {
             parts = PARTS.to_vec();
         }
-        Ok(Self { parts, is_short })
+        Ok(Self { parts, is_short, seed })
     }
 
     /// Runs the parts; the first that fails ends the proof.
@@ -49,6 +63,7 @@ impl SessionsProof {
     fn command_line(&self, part: &str) -> Result<CommandLine> {
         let short: &[&str] = match part {
             "kills" => &["--kills", SHORT_KILLS],
+            "seeds" => &["--count", SHORT_SEEDS],
             "races" => &["--count", "50"],
             "attach" => &["--events", "20000"],
             "conformance" => &["--short"],
@@ -63,7 +78,11 @@ impl SessionsProof {
         let run = CommandLine::cargo(
             "run --profile proof --locked -p lariat-proofs --no-default-features --features",
         );
-        Ok(run.with_arguments(["sessions", "--bin", "sessions", "--", part]).with_arguments(options.to_vec()))
+        let run = run.with_arguments(["sessions", "--bin", "sessions", "--", part]);
+        match self.seed.filter(|_| part == "seeds") {
+            Some(seed) => Ok(run.with_arguments(["--seed".to_owned(), seed.to_string()])),
+            None => Ok(run.with_arguments(options.to_vec())),
+        }
     }
 }
 
@@ -80,10 +99,11 @@ mod tests {
     #[test]
     fn runs_every_part_in_full() {
         let lines = lines("");
-        assert_eq!(lines.len(), 5);
+        assert_eq!(lines.len(), 6);
         assert!(lines[0].ends_with("--bin sessions -- conformance"), "{lines:?}");
-        assert!(lines[3].ends_with("--bin sessions -- attach"), "{lines:?}");
-        assert!(lines[4].starts_with("LARIAT_KILLS=200 cargo test"), "{lines:?}");
+        assert!(lines[2].ends_with("--bin sessions -- seeds"), "{lines:?}");
+        assert!(lines[4].ends_with("--bin sessions -- attach"), "{lines:?}");
+        assert!(lines[5].starts_with("LARIAT_KILLS=200 cargo test"), "{lines:?}");
     }
 
     #[test]
@@ -95,8 +115,18 @@ mod tests {
     }
 
     #[test]
+    fn repeats_a_seed() {
+        let lines = lines("seeds --short --seed 17");
+        assert!(lines[0].ends_with("--bin sessions -- seeds --seed 17"), "{lines:?}");
+        assert!(SessionsProof::parse(&["--seed".to_owned(), "x".to_owned()]).is_err());
+    }
+
+    #[test]
     fn refuses_an_unknown_part() {
         let error = SessionsProof::parse(&["--store".to_owned()]).unwrap_err().to_string();
-        assert!(error.contains("conformance, planted, races, attach, kills, not `--store`"), "{error}");
+        assert!(
+            error.contains("conformance, planted, seeds, races, attach, kills, not `--store`"),
+            "{error}"
+        );
     }
 }

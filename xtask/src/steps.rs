@@ -41,6 +41,7 @@ const PROOFS: &[(&str, &str)] = &[
     ("session-stores-planted", "store sessions --store sqlite --planted"),
     // The tests run the suite, the races and the kills of the background host.
     ("sessions-planted", "sessions planted --short"),
+    ("sessions-seeds", "sessions seeds --count 10"),
     ("sessions-attach", "sessions attach --short"),
     ("escape", "escape --operations 50000"),
     ("sandbox", "host sandbox"),

@@ -6,7 +6,10 @@
 //! once with a crash while each command is on its way. At the end of every run it checks what is always true:
 //!
 //! - the journal records every acknowledged command once and no refused one; a retry gets the same receipt;
-//! - every prompt is in the conversation once, and every tool call had its effect at most once;
+//! - every prompt is in the conversation once, and every tool call and every command of the user had its effect at
+//!   most once;
+//! - a restore undid exactly the changes after its point, and a command of the user has one start, one end and one
+//!   message with its output;
 //! - the log gives the rest of the journal from every position, with `Synced` once; each attached client received
 //!   every event once, also one that lost its connection after every event;
 //! - every view that a client read is the fold of its events, compared with a second fold;
@@ -23,6 +26,7 @@
 mod catalogue;
 mod check;
 mod editor;
+mod files;
 mod fold;
 mod listing;
 mod model;
@@ -35,6 +39,7 @@ mod stage;
 mod watch;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use lariat_api::{AskPolicy, Sessions};
 use lariat_core::BoxFuture;
@@ -42,12 +47,16 @@ use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 
 pub use editor::{EditorConnection, EditorFixture, Kills, editor_obstacle, run_editor_script};
+pub use files::ScriptedFiles;
 pub use model::{Approval, MakeCall, ModelScript, PlannedReply, Turn};
 pub use report::{Failure, Report};
 pub use script::{Client, Script};
 
 use script::Watched;
-use stage::{CrashPoint, Stage};
+use stage::{CrashPoint, Stage, StoreFaults};
+use tokio::time::sleep;
+
+use crate::random::SeededRandom;
 
 /// A place where a host keeps its sessions, and the world around the host: its model and its tool.
 pub trait HostFixture: Send + Sync {
@@ -65,14 +74,17 @@ pub trait HostFixture: Send + Sync {
     /// The model that the hosts call.
     fn model(&self) -> &ModelScript;
 
-    /// The marks that the tool left, in order, over all crashes. The tool leaves the mark at the start of a call.
-    fn marks(&self) -> Vec<String>;
+    /// The files that the tool and the user's own commands add, and that restores undo.
+    fn files(&self) -> &ScriptedFiles;
 
     /// The name of a permission mode that the hosts permit and do not start with.
     fn other_mode(&self) -> String;
 
     /// The name of a model that the hosts can call and do not start with.
     fn other_model(&self) -> String;
+
+    /// Ends the faults that the fixture injects, before the final checks. Most fixtures inject none.
+    fn heal(&self) {}
 
     /// Reads the journal of a session, without the host.
     fn journal<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Vec<Event>>;
@@ -94,11 +106,8 @@ pub async fn run_all(fixture: &Arc<dyn HostFixture>, rounds: usize) -> Report {
 /// Plays a script as it is, then with a crash after every step, then with a crash during every command.
 pub async fn run_script(fixture: &Arc<dyn HostFixture>, script: &Script) -> Report {
     let mut report = Report { scripts: 1, ..Report::default() };
-    let after = (0..script.steps.len()).map(CrashPoint::After);
-    let commands = script.steps.iter().enumerate().filter(|(_, step)| step.is_command());
-    let during = commands.map(|(number, _)| CrashPoint::During(number));
-    for point in std::iter::once(CrashPoint::None).chain(after).chain(during) {
-        report.add(Box::pin(run_once(fixture, script, point)).await);
+    for point in crash_points(script) {
+        report.add(Box::pin(run_once(fixture, script, point, None)).await);
         if report.failures.len() >= MAX_FAILURES {
             break;
         }
@@ -106,10 +115,42 @@ pub async fn run_script(fixture: &Arc<dyn HostFixture>, script: &Script) -> Repo
     report
 }
 
+fn crash_points(script: &Script) -> Vec<CrashPoint> {
+    let after = (0..script.steps.len()).map(CrashPoint::After);
+    let commands = script.steps.iter().enumerate().filter(|(_, step)| step.is_command());
+    let during = commands.map(|(number, _)| CrashPoint::During(number));
+    std::iter::once(CrashPoint::None).chain(after).chain(during).collect()
+}
+
+/// Plays a script once. The seed decides whether, where and when the host crashes. What else it decides is the matter of
+/// the fixture, whose store may fail now and then: the clients make a failed request again.
+///
+/// Needs a clock that stands still while a task can run (`start_paused`); then the same seed gives the same run.
+pub async fn run_seed(fixture: &Arc<dyn HostFixture>, script: &Script, seed: u64) -> Report {
+    let mut random = SeededRandom::new(seed).fork("crash");
+    let point = random.pick(&crash_points(script)).copied().unwrap_or(CrashPoint::None);
+    let moment = Duration::from_micros(random.below(LONGEST_WAIT_MICROS));
+    let mut report = Box::pin(run_once(fixture, script, point, Some(moment))).await;
+    report.scripts = 1;
+    for failure in &mut report.failures {
+        failure.fault = format!("seed {seed}, {} ({moment:?} later)", failure.fault);
+    }
+    report
+}
+
+/// A seed crashes the host at most this long after the step before.
+const LONGEST_WAIT_MICROS: u64 = 30_000;
+
 /// A script stops after this many failures: each waits for its time limit.
 const MAX_FAILURES: usize = 3;
 
-async fn run_once(fixture: &Arc<dyn HostFixture>, script: &Script, point: CrashPoint) -> Report {
+/// Plays a script once, with a crash. If a seed decides, it names the moment of the crash.
+async fn run_once(
+    fixture: &Arc<dyn HostFixture>,
+    script: &Script,
+    point: CrashPoint,
+    moment: Option<Duration>,
+) -> Report {
     let host = fixture.open(script.policy).await;
     let mut report = Report { runs: 1, ..Report::default() };
     let fail = |step: Option<usize>, problem: String| {
@@ -120,8 +161,10 @@ async fn run_once(fixture: &Arc<dyn HostFixture>, script: &Script, point: CrashP
         };
         Failure { script: script.name.to_owned(), fault, step, problem }
     };
-    match Stage::create(fixture, host, script.policy).await {
+    let faults = if moment.is_some() { StoreFaults::Sometimes } else { StoreFaults::Never };
+    match Stage::create_with(fixture, host, script.policy, faults).await {
         Ok(mut stage) => {
+            stage.crash_moment = moment;
             let played = Box::pin(play(&mut stage, script, point)).await;
             let checked = match played {
                 Ok(()) => Box::pin(stage.check()).await.map_err(|problem| (None, problem)),
@@ -147,6 +190,7 @@ async fn play(stage: &mut Stage, script: &Script, point: CrashPoint) -> Result<(
         }
         stage.play(step).await.map_err(|problem| (number, format!("{step:?}: {problem}")))?;
         if point == CrashPoint::After(number) {
+            sleep(stage.crash_moment.unwrap_or_default()).await;
             stage.crash().await.map_err(|problem| (number, problem))?;
         }
         if point == CrashPoint::After(number) || point == CrashPoint::During(number) {
@@ -286,6 +330,17 @@ macro_rules! session_script_names {
             a_failed_run_continues
             a_crash_during_a_reply_loses_nothing
             a_slow_live_reader_reads_the_log
+            a_conversation_is_restored
+            files_are_restored
+            a_restore_returns_to_a_message
+            a_restore_to_the_start_undoes_everything
+            a_restore_is_refused_while_a_run_works
+            an_unknown_point_is_not_restored
+            a_restore_survives_a_crash
+            a_users_command_runs_once
+            a_users_command_excludes_runs
+            a_users_command_is_interrupted
+            a_crash_ends_a_users_command
         }
     };
 }

@@ -16,10 +16,10 @@ fn calling(tool: &'static str, arguments: Value) -> Script {
     })
 }
 
-/// Registers a function for an event.
+/// Registers a function for an event. It has more time than a test.
 fn registration(event: &str, matcher: &Value) -> Value {
     json!({ "subtype": "initialize", "hooks":
-        { event: [{ "matcher": matcher, "hookCallbackIds": ["hook_0"], "timeout": 20 }] } })
+        { event: [{ "matcher": matcher, "hookCallbackIds": ["hook_0"], "timeout": 600 }] } })
 }
 
 fn answer(program: &mut ControllingProgram, request: &Value, response: Value) {

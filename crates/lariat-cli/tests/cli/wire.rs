@@ -1,7 +1,9 @@
 //! Tests stream-json output and input, and Claude Code's flags.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, Stdio};
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
 use lariat_proofs::server::{Script, Turn};
 use serde_json::{Value, json};
@@ -88,15 +90,22 @@ async fn claude_code_flags_start_the_same_run() {
 /// A program that controls a session.
 pub(crate) struct ControllingProgram {
     child: Child,
-    lines: std::io::Lines<BufReader<ChildStdout>>,
+    lines: Receiver<String>,
 }
+
+/// How long a line may take. Only a test that fails waits that long.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 impl ControllingProgram {
     pub(crate) fn start(fixture: &Fixture, more: &[&str]) -> Self {
         let mut args = vec!["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"];
         args.extend(more);
         let mut child = fixture.command(&args).stdin(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
         Self { child, lines }
     }
 
@@ -118,8 +127,8 @@ impl ControllingProgram {
     pub(crate) fn until(&mut self, kind: &str) -> (Vec<Value>, Value) {
         let mut before = Vec::new();
         loop {
-            let line =
-                self.lines.next().unwrap_or_else(|| panic!("no line `{kind}` after {before:#?}")).unwrap();
+            let line = self.lines.recv_timeout(PATIENCE);
+            let line = line.unwrap_or_else(|error| panic!("no line `{kind}` ({error}) after {before:#?}"));
             let line: Value = serde_json::from_str(&line).unwrap();
             if line["type"] == kind {
                 return (before, line);
@@ -138,7 +147,7 @@ impl ControllingProgram {
     #[track_caller]
     pub(crate) fn end(mut self, code: i32) -> (Vec<String>, String) {
         drop(self.child.stdin.take());
-        let rest = self.lines.map(Result::unwrap).collect();
+        let rest = self.lines.iter().collect();
         let ran = wait(self.child).expect(code);
         (rest, ran.stderr)
     }

@@ -340,12 +340,13 @@ impl Journal {
                 break;
             }
         }
+        if outage.is_some() {
+            // At the position before the batch: observers have not seen its events, nor the live ones between them.
+            self.announce(AgentEvent::JournalRestored);
+        }
         self.next_seq.store(first + events.len() as u64, Ordering::Release);
         writer.uncertain = false;
         self.track(&events);
-        if outage.is_some() {
-            self.announce(AgentEvent::JournalRestored);
-        }
         Ok(events)
     }
 

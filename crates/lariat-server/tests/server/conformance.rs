@@ -2,6 +2,8 @@
 
 #[path = "../../../lariat-test/tests/sessions/handle.rs"]
 mod handle;
+#[path = "../../../lariat-test/tests/sessions/outside_runs.rs"]
+mod outside_runs;
 #[path = "../../../lariat-test/tests/sessions/state.rs"]
 mod state;
 #[path = "../../../lariat-test/tests/sessions/toy.rs"]
@@ -16,7 +18,7 @@ use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_server::unix::{self, HostSocket};
 use lariat_server::{Host, routes};
-use lariat_test::sessions::{HostFixture, ModelScript};
+use lariat_test::sessions::{HostFixture, ModelScript, ScriptedFiles};
 use tokio::task::JoinHandle;
 use toy::Toy;
 
@@ -86,8 +88,8 @@ impl HostFixture for ServedToy {
         self.toy.model()
     }
 
-    fn marks(&self) -> Vec<String> {
-        self.toy.marks()
+    fn files(&self) -> &ScriptedFiles {
+        self.toy.files()
     }
 
     fn other_mode(&self) -> String {

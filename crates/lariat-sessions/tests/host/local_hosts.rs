@@ -3,78 +3,21 @@
 //! The proof of sessions uses this module, too.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use lariat_api::{AskPolicy, Principal, Problem, ProblemCode, Sessions};
+use lariat_api::{AskPolicy, Principal, Sessions};
 use lariat_core::BoxFuture;
 use lariat_core::event::Event;
 use lariat_core::id::SessionId;
-use lariat_core::model::ModelConfig;
-use lariat_core::permission::{PermissionRequest, Verdict};
 use lariat_core::store::SessionStore;
-use lariat_runtime::Agent;
-use lariat_runtime::drive::JournalConfig;
-use lariat_runtime::system::SystemClock;
-use lariat_sessions::{AgentFactory, AgentRequest, HostOptions, HostedAgent, Local, PermissionModes};
+use lariat_runtime::system::{SystemClock, SystemEntropy};
+use lariat_sessions::{AgentFactory, HostOptions, Local};
 use lariat_store::sqlite::SqliteStore;
-use lariat_test::sessions::{Approval, HostFixture, ModelScript};
-use lariat_test::{Act, Ledger, LedgerTool, ScriptedPolicy};
-use serde_json::json;
+use lariat_test::sessions::{HostFixture, ModelScript, ScriptedFiles};
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 
+use super::marking_agents::MarkingAgents;
 use super::on_runtime::{OnRuntime, end, new_runtime};
-
-/// Builds agents with the model of the suite and a tool that leaves marks.
-struct MarkingAgents {
-    model: ModelScript,
-    ledger: Ledger,
-    snapshot_every: u64,
-}
-
-impl AgentFactory for MarkingAgents {
-    fn build<'a>(&'a self, request: AgentRequest<'a>) -> BoxFuture<'a, Result<HostedAgent, Problem>> {
-        let clock = Arc::new(SystemClock);
-        let mark = LedgerTool::new("mark", self.ledger.clone(), clock.clone())
-            // Long enough for a crash between the effect and its record.
-            .with_script(|_| Act::text("marked").after(Duration::from_millis(5)));
-        let policy = ScriptedPolicy::new(clock, |query| {
-            if query.call.arguments["asks"] == json!(true) {
-                Verdict::Ask(PermissionRequest::new(query.call, "leave a mark")).into()
-            } else {
-                Verdict::Allow.into()
-            }
-        });
-        let name = request.model.map_or("first-model", |model| model.name.as_str());
-        let agent = Agent::builder()
-            .provider(self.model.clone())
-            .model_config(ModelConfig::new("scripted", name))
-            .store(Arc::clone(request.store))
-            .session_id(request.session_id.clone())
-            .journal(JournalConfig { snapshot_every: self.snapshot_every, ..JournalConfig::default() })
-            .permission_policy(policy)
-            .tool(mark)
-            .build();
-        let modes = Arc::new(Modes(Mutex::new(request.mode.unwrap_or("default").to_owned())));
-        Box::pin(async move { Ok(HostedAgent::new(agent.unwrap()).with_modes(modes)) })
-    }
-}
-
-struct Modes(Mutex<String>);
-
-impl PermissionModes for Modes {
-    fn mode(&self) -> String {
-        self.0.lock().unwrap().clone()
-    }
-
-    fn set_mode(&self, mode: &str) -> Result<String, Problem> {
-        if !["default", "careful"].contains(&mode) {
-            return Err(Problem::new(ProblemCode::Invalid, "unknown mode"));
-        }
-        mode.clone_into(&mut self.0.lock().unwrap());
-        Ok(mode.to_owned())
-    }
-}
 
 /// Hosts on one store in memory, each on a runtime of its own.
 pub(crate) struct LocalHosts {
@@ -86,11 +29,10 @@ pub(crate) struct LocalHosts {
 impl LocalHosts {
     /// Creates a place without sessions. Runs store a snapshot after about so many events.
     pub(crate) fn new(snapshot_every: u64) -> Self {
-        let model = ModelScript::new(|mark, approval| {
-            ("mark".to_owned(), json!({"mark": mark, "asks": approval == Approval::Needed}))
-        });
-        let agents = Arc::new(MarkingAgents { model, ledger: Ledger::new(), snapshot_every });
-        Self { agents, store: OnceCell::new(), runtime: Mutex::default() }
+        let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy::new()));
+        let mut agents = MarkingAgents::new(clock, entropy);
+        agents.snapshot_every = snapshot_every;
+        Self { agents: Arc::new(agents), store: OnceCell::new(), runtime: Mutex::default() }
     }
 
     async fn store(&self) -> Arc<SqliteStore> {
@@ -131,8 +73,8 @@ impl HostFixture for LocalHosts {
         &self.agents.model
     }
 
-    fn marks(&self) -> Vec<String> {
-        self.agents.ledger.all().into_iter().map(|execution| execution.call_id.to_string()).collect()
+    fn files(&self) -> &ScriptedFiles {
+        &self.agents.files
     }
 
     fn other_mode(&self) -> String {

@@ -1,6 +1,8 @@
 //! The scripts of the suite. Each tests one promise of the protocol; the runner adds the invariants that every
 //! script must keep.
 
+mod outside_runs;
+
 use lariat_api::{AskPolicy, Delivery, ProblemCode, SessionStatus};
 
 use super::model::Turn;
@@ -14,6 +16,8 @@ use super::script::Step::{
     Stays, Title, UnknownAction, VoidAnswer, WrongDigest,
 };
 use super::script::{Choice, QueueEdit, Script, asked_call, call, gate, text};
+
+pub(super) use outside_runs::*;
 
 const IDLE: SessionStatus = SessionStatus::Idle;
 const RUNNING: SessionStatus = SessionStatus::Running;

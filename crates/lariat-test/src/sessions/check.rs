@@ -19,6 +19,7 @@ use super::watch::Follower;
 impl Stage {
     /// Checks everything, also over another crash.
     pub(super) async fn check(&mut self) -> Result<(), String> {
+        self.fixture.heal();
         let view = self.finish().await?;
         self.reattach().await?;
         let journal = self.journal().await;
@@ -93,7 +94,20 @@ impl Stage {
         {
             return Err(format!("the prompt {} is in the conversation but was not accepted", extra.key));
         }
-        check_marks(&fold, &self.fixture.marks(), &self.name(""))
+        fold.check_work_outside_runs()?;
+        let changes = self.own_changes();
+        for change in &changes {
+            if change.is_undone != fold.is_undone(&change.id) {
+                return Err(format!(
+                    "the file of {} is undone: {}; the restores say: {}",
+                    change.id,
+                    change.is_undone,
+                    fold.is_undone(&change.id)
+                ));
+            }
+        }
+        let effects: Vec<String> = changes.into_iter().map(|change| change.id).collect();
+        check_effects(&fold, &self.fixture.files().marks(), &effects, &self.name(""))
     }
 
     /// Every view that anybody read is the fold of its events.
@@ -260,14 +274,19 @@ impl Stage {
 }
 
 /// Every tool call had its effect at most once, and one that succeeded had it. The marks of this run start with `own`.
-pub(super) fn check_marks(fold: &Fold, marks: &[String], own: &str) -> Result<(), String> {
+pub(super) fn check_effects(
+    fold: &Fold,
+    marks: &[String],
+    effects: &[String],
+    own: &str,
+) -> Result<(), String> {
     for mark in marks.iter().filter(|mark| mark.starts_with(own)) {
         let count = marks.iter().filter(|other| *other == mark).count();
         if count > 1 {
             return Err(format!("the tool call {mark} ran {count} times"));
         }
     }
-    match fold.succeeded.iter().find(|id| !marks.iter().any(|mark| mark == id.as_str())) {
+    match fold.succeeded.iter().find(|id| !effects.iter().any(|effect| effect == id.as_str())) {
         Some(id) => Err(format!("the journal says that {id} succeeded, but it had no effect")),
         None => Ok(()),
     }

@@ -20,7 +20,7 @@ use lariat_core::id::SessionId;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::check::check_marks;
+use super::check::check_effects;
 use super::fold::{Context, Fold};
 use super::model::ModelScript;
 use super::names::Names;
@@ -99,6 +99,17 @@ pub fn editor_obstacle(script: &Script) -> Option<&'static str> {
             Step::Title(..) => return Some("an editor can change a title (`/rename`), but not remove it"),
             Step::WrongDigest(_) => return Some("the answers of an editor have no digest"),
             Step::Detach | Step::Attach => return Some("the runs of an editor end with it"),
+            Step::Checkpoint(..)
+            | Step::Restore(..)
+            | Step::RefusedRestore(..)
+            | Step::InterruptedRestore(..) => {
+                return Some(
+                    "an editor restores with the message `/restore`, which the host does not record as one",
+                );
+            }
+            Step::Shell(..) | Step::RefusedShell(..) => {
+                return Some("an editor runs the commands of its user itself");
+            }
             Step::OpenSlowLive | Step::ReadSlowLive(_) => {
                 return Some("an editor has one channel, and the agent waits until the editor reads it");
             }
@@ -468,7 +479,8 @@ impl EditorStage {
                 return Err(format!("the prompt {key} ended with {reason:?}, and is there {count} times"));
             }
         }
-        check_marks(&fold, &self.fixture.marks(), &self.names.name(""))?;
+        let marks = self.fixture.marks();
+        check_effects(&fold, &marks, &marks, &self.names.name(""))?;
         let recorded = Conversation::of(&journal);
         shown.compare("what `session/load` shows", &recorded)?;
         if !self.has_been_killed && !self.has_been_closed {

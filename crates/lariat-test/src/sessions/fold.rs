@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lariat_api::{Action, AskSubject, Delivery, Edit, SessionStatus, SessionView};
-use lariat_core::event::{AgentEvent, CommandRecord, Event, RunOutcome};
+use lariat_api::{Action, AskSubject, CheckpointParts, Delivery, Edit, SessionStatus, SessionView};
+use lariat_core::event::{AgentEvent, CommandRecord, Event, RunOutcome, UserCommandResult};
 use lariat_core::id::{LoopId, MessageId, ToolCallId};
 use lariat_core::message::AgentMessage;
 use lariat_core::usage::Usage;
@@ -59,6 +59,17 @@ pub(super) struct Delivered {
     pub(super) run: Option<LoopId>,
 }
 
+/// A command of the user that was accepted.
+#[derive(Debug)]
+pub(super) struct ShellRecord {
+    command_id: String,
+    pub(super) command: String,
+    starts: usize,
+    pub(super) ends: Vec<UserCommandResult>,
+    /// The message that each end follows.
+    messages: Vec<String>,
+}
+
 /// The state that a journal says.
 #[derive(Default)]
 pub(super) struct Fold {
@@ -76,6 +87,26 @@ pub(super) struct Fold {
     messages: BTreeMap<MessageId, String>,
     is_closing: bool,
     is_starting: bool,
+    newest_prompt: Option<String>,
+    /// Position and newest message of each checkpoint.
+    checkpoints: BTreeMap<String, (u64, Option<MessageId>)>,
+    /// Position of each message.
+    positions: BTreeMap<MessageId, u64>,
+    /// Position and id of everything that may have changed files.
+    changes: Vec<(u64, String)>,
+    /// What the newest restore must undo.
+    restore: BTreeSet<String>,
+    undone: BTreeSet<String>,
+    /// Where the conversation must have continued, and where it did.
+    expected_tips: Vec<Option<MessageId>>,
+    tips: Vec<Option<MessageId>>,
+    /// The text of the newest message that no run added.
+    newest_import: Option<(u64, String)>,
+    pub(super) has_open_restore: bool,
+    /// The commands of the user, oldest first.
+    pub(super) shells: Vec<ShellRecord>,
+    /// The last message of each prompt's reply.
+    pub(super) last_messages: BTreeMap<String, MessageId>,
     pub(super) conversation: Vec<Delivered>,
     /// Prompts that a client removed from the queue.
     pub(super) removed: BTreeSet<String>,
@@ -91,7 +122,7 @@ impl Fold {
         for event in events {
             if let Some(command) = accepted_command(event) {
                 if let Some(action) = context.sent.get(&command.command_id) {
-                    fold.command(action, context);
+                    fold.command(&command.command_id, action, context);
                 }
             } else {
                 fold.event(event);
@@ -100,7 +131,7 @@ impl Fold {
         fold
     }
 
-    fn command(&mut self, action: &Action, context: &Context) {
+    fn command(&mut self, id: &str, action: &Action, context: &Context) {
         self.is_closing = matches!(action, Action::Close);
         match action {
             Action::Prompt { content, delivery } => {
@@ -117,8 +148,39 @@ impl Fold {
             Action::EditQueue { edit } => self.edit(edit, context),
             Action::SetMode { mode } => self.mode = Some(mode.clone()),
             Action::SetModel { model, .. } => self.model = Some(model.clone()),
+            Action::Restore { label, parts } => {
+                let point = self.checkpoints.get(label).copied();
+                self.restore_after(point.map(|(seq, _)| seq), point.and_then(|(_, tip)| tip), *parts);
+            }
+            Action::RestoreTo { to, parts } => {
+                let seq = to.and_then(|id| self.positions.get(&id).copied());
+                self.restore_after(seq, *to, *parts);
+            }
+            Action::Shell { command } => self.shells.push(ShellRecord {
+                command_id: id.to_owned(),
+                command: command.clone(),
+                starts: 0,
+                ends: Vec::new(),
+                messages: Vec::new(),
+            }),
             _ => {}
         }
+    }
+
+    /// A restore undoes what began after an event, or everything.
+    fn restore_after(&mut self, seq: Option<u64>, tip: Option<MessageId>, parts: CheckpointParts) {
+        if parts != CheckpointParts::Files {
+            self.expected_tips.push(tip);
+        }
+        if parts != CheckpointParts::Conversation {
+            let later = self.changes.iter().filter(|(at, _)| seq.is_none_or(|seq| *at > seq));
+            self.restore = later.map(|(_, id)| id.clone()).collect();
+        }
+    }
+
+    /// Whether a change was undone.
+    pub(super) fn is_undone(&self, change_id: &str) -> bool {
+        self.undone.contains(change_id)
     }
 
     fn edit(&mut self, edit: &Edit, context: &Context) {
@@ -154,7 +216,37 @@ impl Fold {
     }
 
     fn event(&mut self, record: &Event) {
+        self.changes.extend(record.event.change_id().map(|id| (record.seq, id)));
         match &record.event {
+            AgentEvent::Checkpoint { label, message_id } => {
+                self.checkpoints.insert(label.clone(), (record.seq, *message_id));
+            }
+            AgentEvent::FileRestoreStarted(_) => self.has_open_restore = true,
+            AgentEvent::FileRestoreEnded(result) => {
+                self.has_open_restore = false;
+                let undone = std::mem::take(&mut self.restore);
+                self.undone.extend(undone.into_iter().filter(|_| result.problem.is_none()));
+            }
+            AgentEvent::Rewound { tip } => self.tips.push(*tip),
+            AgentEvent::UserCommandStarted { command_id, .. } => {
+                let shell = self.shells.iter_mut().find(|shell| shell.command_id == *command_id);
+                shell.into_iter().for_each(|shell| shell.starts += 1);
+            }
+            AgentEvent::UserCommandEnded(result) => {
+                let before = self.newest_import.take().filter(|(seq, _)| seq + 1 == record.seq);
+                let shell = self.shells.iter_mut().find(|shell| shell.command_id == result.command_id);
+                if let Some(shell) = shell {
+                    shell.ends.push(UserCommandResult::clone(result));
+                    shell.messages.extend(before.map(|(_, text)| text));
+                }
+            }
+            AgentEvent::MessagesImported { messages, .. } => {
+                for message in messages {
+                    self.positions.insert(message.id(), record.seq);
+                    self.first_message.get_or_insert_with(|| prompt_text(message));
+                    self.newest_import = Some((record.seq, prompt_text(message)));
+                }
+            }
             AgentEvent::AgentStart(_) => {
                 self.open_run.clone_from(&record.loop_id);
                 self.is_starting = false;
@@ -175,6 +267,7 @@ impl Fold {
                 }
             }
             AgentEvent::MessageQueued { message, .. } => {
+                self.positions.insert(message.id(), record.seq);
                 let Some(key) = prompt_key(message) else { return };
                 self.messages.insert(message.id(), key.clone());
                 self.first_message.get_or_insert_with(|| prompt_text(message));
@@ -192,6 +285,9 @@ impl Fold {
                     full.and_then(|m| m.as_assistant()).map(|reply| reply.usage).unwrap_or_default();
                 let key =
                     full.and_then(|m| prompt_key(m)).or_else(|| self.messages.get(&message.id()).cloned());
+                self.positions.insert(message.id(), record.seq);
+                self.newest_prompt = key.clone().or(self.newest_prompt.take());
+                self.last_messages.extend(self.newest_prompt.clone().map(|prompt| (prompt, message.id())));
                 let Some(key) = key else { return };
                 if let Some(message) = full {
                     self.first_message.get_or_insert_with(|| prompt_text(message));
@@ -257,6 +353,11 @@ impl Fold {
             }
             return statuses;
         }
+        if self.has_open_restore || self.shells.iter().any(|shell| shell.starts > shell.ends.len()) {
+            statuses.push(SessionStatus::Running);
+            statuses.extend(context.has_crashed.then_some(SessionStatus::Interrupted));
+            return statuses;
+        }
         statuses.push(SessionStatus::Idle);
         if self.is_closing {
             statuses.push(SessionStatus::Closed);
@@ -303,6 +404,7 @@ impl Fold {
         if self.title.is_none()
             && let Some(first) = &self.first_message
         {
+            let first: String = first.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
             let start = view.title.as_deref().unwrap_or_default().trim_end_matches('…');
             if start.is_empty() || !first.starts_with(start) {
                 return differs("title", &view.title, &first);
@@ -316,6 +418,30 @@ impl Fold {
         }
         if !self.waiting.is_empty() && view.is_queue_paused != self.is_paused {
             return differs("a paused queue", &view.is_queue_paused, &self.is_paused);
+        }
+        Ok(())
+    }
+
+    /// Checks at rest that every restore of a conversation and every command of the user had its effects once.
+    pub(super) fn check_work_outside_runs(&self) -> Result<(), String> {
+        if self.tips != self.expected_tips {
+            return Err(format!(
+                "the conversation returned to {:?}, but clients asked for {:?}",
+                self.tips, self.expected_tips
+            ));
+        }
+        for shell in &self.shells {
+            let ShellRecord { command, starts, ends, messages, .. } = shell;
+            let is_complete = |text: &String| {
+                let has_output = text.contains("is done") || ends.iter().any(|end| end.problem.is_some());
+                text.contains(command.as_str()) && has_output
+            };
+            if *starts != 1 || ends.len() != 1 {
+                return Err(format!("{command} began {starts} times and ended {} times", ends.len()));
+            }
+            if messages.len() != 1 || !messages.iter().all(is_complete) {
+                return Err(format!("{command} ended without a message with its output: {messages:?}"));
+            }
         }
         Ok(())
     }

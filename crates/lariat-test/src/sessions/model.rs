@@ -78,6 +78,8 @@ pub enum PlannedReply {
 pub struct ModelScript {
     make_call: Arc<MakeCall>,
     plans: Arc<Mutex<BTreeMap<String, Vec<Turn>>>>,
+    /// The keys of the messages of the user in the newest request.
+    newest_request: Arc<Mutex<Vec<String>>>,
     gates: watch::Sender<Gates>,
 }
 
@@ -97,12 +99,13 @@ impl ModelScript {
     /// Creates a model that replies `ok` until a script plans something else.
     pub fn new(make_call: impl Fn(&str, Approval) -> (String, Value) + Send + Sync + 'static) -> Self {
         let gates = watch::Sender::new(Gates::default());
-        Self { make_call: Arc::new(make_call), plans: Arc::default(), gates }
+        let (plans, newest_request) = Default::default();
+        Self { make_call: Arc::new(make_call), plans, newest_request, gates }
     }
 
     /// Plans the replies to the prompt with this key: the first reply, the reply after the first tool call, and so on.
     pub fn plan(&self, key: impl Into<String>, turns: Vec<Turn>) {
-        self.lock().insert(key.into(), turns);
+        lock(&self.plans).insert(key.into(), turns);
     }
 
     /// Opens a gate, for waiting and later replies.
@@ -119,12 +122,22 @@ impl ModelScript {
         });
     }
 
+    /// Waits until a gate is open.
+    pub(super) async fn pass(&self, gate: &str) {
+        // The sender is a field of this value, so the wait does not fail.
+        let _ = self.gates.subscribe().wait_for(|gates| gates.is_open(gate)).await;
+    }
+
+    /// The keys of the messages of the user in the newest request, in order.
+    pub(super) fn newest_request(&self) -> Vec<String> {
+        lock(&self.newest_request).clone()
+    }
+
     /// Returns the reply to a conversation, after its gate is open.
     pub async fn reply<'a>(&self, conversation: impl IntoIterator<Item = &'a Message>) -> PlannedReply {
         let mut turn = self.turn(conversation);
         while let Turn::Gate { gate, then } = turn {
-            // The sender is a field of this value, so the wait does not fail.
-            let _ = self.gates.subscribe().wait_for(|gates| gates.is_open(&gate)).await;
+            self.pass(&gate).await;
             turn = *then;
         }
         match turn {
@@ -142,30 +155,32 @@ impl ModelScript {
 
     /// Chooses by the newest prompt and the number of replies after it.
     fn turn<'a>(&self, conversation: impl IntoIterator<Item = &'a Message>) -> Turn {
-        let plans = self.lock();
-        let mut prompt = None;
+        let plans = lock(&self.plans);
+        let mut prompts = Vec::new();
         let mut replies = 0;
         for message in conversation {
             match message {
                 Message::User(_) => {
                     if let Some(key) = key_of(&message.text()) {
-                        (prompt, replies) = (Some(key.to_owned()), 0);
+                        prompts.push(key.to_owned());
+                        replies = 0;
                     }
                 }
                 Message::Assistant(_) => replies += 1,
                 Message::ToolResult(_) => {}
             }
         }
-        let key = prompt.unwrap_or_default();
+        let key = prompts.last().cloned().unwrap_or_default();
+        *lock(&self.newest_request) = prompts;
         let planned = plans.get(&key).and_then(|turns| turns.get(replies));
         planned
             .cloned()
             .unwrap_or_else(|| Turn::Text { text: format!("reply {replies} to {key}"), pieces: 2 })
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Vec<Turn>>> {
-        self.plans.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl StreamProvider for ModelScript {

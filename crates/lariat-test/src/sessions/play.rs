@@ -2,15 +2,16 @@
 
 use futures_util::StreamExt as _;
 use lariat_api::{
-    Action, Answer, Ask, AskDigest, Delivery, Edit, LogItem, Problem, ProblemCode, PromptContent, SessionView,
+    Action, Answer, Ask, AskDigest, CheckpointParts, Delivery, Edit, LogItem, Problem, ProblemCode,
+    PromptContent, SessionView,
 };
 use lariat_core::permission::PermissionDecision;
 use serde_json::{Map, json};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::fold::{accepted_command, approval_call, queue_keys};
-use super::script::{Choice, Client, Condition, QueueEdit, Step};
-use super::stage::{A_WHILE, PATIENCE, POLL, Stage};
+use super::script::{Choice, Client, CommandEnd, Condition, Point, QueueEdit, Step};
+use super::stage::{A_WHILE, PATIENCE, POLL, Stage, retrying};
 use super::watch::LiveText;
 
 impl Step {
@@ -27,6 +28,9 @@ impl Step {
                 | Self::OtherModel(_)
                 | Self::Edit(..)
                 | Self::Answer(..)
+                | Self::Checkpoint(..)
+                | Self::Restore(..)
+                | Self::Shell(..)
         )
     }
 }
@@ -67,6 +71,29 @@ impl Stage {
                 let edit = self.edit(edit).await?;
                 self.accept(*client, Action::EditQueue { edit }).await?;
             }
+            Step::Checkpoint(client, label) => {
+                self.accept(*client, Action::Checkpoint { label: (*label).to_owned() }).await?;
+            }
+            Step::Restore(client, point, parts) => {
+                let action = self.restore_action(*point, *parts).await?;
+                self.accept(*client, action).await?;
+            }
+            Step::RefusedRestore(client, point, parts, code) => {
+                let action = self.restore_action(*point, *parts).await?;
+                self.refuse(*client, action, std::slice::from_ref(code)).await?;
+            }
+            Step::InterruptedRestore(client, point, parts) => {
+                let action = self.restore_action(*point, *parts).await?;
+                self.interrupted_restore(*client, action).await?;
+            }
+            Step::Shell(client, name) => {
+                let command = self.name(name);
+                self.accept(*client, Action::Shell { command }).await?;
+            }
+            Step::RefusedShell(client, name, code) => {
+                let command = self.name(name);
+                self.refuse(*client, Action::Shell { command }, std::slice::from_ref(code)).await?;
+            }
             Step::Answer(client, choice) => {
                 let ask = self.view().await?.asks.into_iter().next().ok_or("no ask waits")?;
                 self.accept(*client, answer(&ask, *choice)).await?;
@@ -100,7 +127,7 @@ impl Stage {
             Step::Detach => self.detach().await,
             Step::Attach => self.attach().await?,
             Step::OpenSlowLive => {
-                let live = self.host.live(&self.session).await;
+                let live = retrying(self.faults, || self.host.live(&self.session)).await;
                 let live = live.map_err(|problem| format!("live: {problem}"))?;
                 drop(self.set_slow(Some(live)));
             }
@@ -111,6 +138,38 @@ impl Stage {
 
     fn prompt_action(&self, name: &str, delivery: Delivery) -> Action {
         Action::Prompt { content: PromptContent::text(self.prompt(name)), delivery }
+    }
+
+    async fn restore_action(&self, point: Point, parts: CheckpointParts) -> Result<Action, String> {
+        let to = match point {
+            Point::Checkpoint(label) => return Ok(Action::Restore { label: label.to_owned(), parts }),
+            Point::Start => None,
+            Point::ReplyTo(name) => {
+                let key = self.key(name);
+                let fold = self.fold().await;
+                Some(*fold.last_messages.get(&key).ok_or(format!("{key} was not delivered"))?)
+            }
+            Point::UnknownMessage => {
+                let id = json!("00000000-0000-4000-8000-00000000dead");
+                Some(serde_json::from_value(id).map_err(|error| error.to_string())?)
+            }
+        };
+        Ok(Action::RestoreTo { to, parts })
+    }
+
+    /// The client that got no reply sends the same command again.
+    async fn interrupted_restore(&mut self, client: Client, action: Action) -> Result<(), String> {
+        let command = self.command(client, action);
+        let (host, session, lost) = (self.host.clone(), self.session.clone(), command.clone());
+        let faults = self.faults;
+        let lost = tokio::spawn(async move { retrying(faults, || host.send(&session, lost.clone())).await });
+        self.wait_for(&Condition::Restoring).await?;
+        lost.abort();
+        self.crash().await?;
+        match self.send_command(command).await? {
+            Ok(_) => Ok(()),
+            Err(problem) => Err(format!("the host refused the restore that it had recorded: {problem:?}")),
+        }
     }
 
     /// Sends a command that must be refused with one of these codes.
@@ -176,7 +235,10 @@ impl Stage {
                 Err(state) if Instant::now() > deadline => {
                     return Err(format!("waited for {condition:?}; there is {state}"));
                 }
-                Err(_) => sleep(POLL).await,
+                Err(_) => {
+                    self.recover(&view).await?;
+                    sleep(POLL).await;
+                }
             }
         }
     }
@@ -186,9 +248,12 @@ impl Stage {
         let end = Instant::now() + A_WHILE;
         while Instant::now() < end {
             let view = self.view().await?;
-            self.state(condition, &view).await.map_err(|state| {
-                format!("{condition:?} did not stay so; there is {state}, status {:?}", view.status)
-            })?;
+            if let Err(state) = self.state(condition, &view).await
+                && !self.recover(&view).await?
+            {
+                let status = view.status;
+                return Err(format!("{condition:?} did not stay so; there is {state}, status {status:?}"));
+            }
             sleep(POLL).await;
         }
         Ok(())
@@ -233,8 +298,32 @@ impl Stage {
                 check(fold.has_delivered(names.iter().map(|name| self.key(name))), state)
             }
             Condition::Marked(mark) => {
-                let marks = self.fixture.marks();
+                let marks = self.fixture.files().marks();
                 check(marks.contains(&self.name(mark)), format!("no such mark, status {:?}", view.status))
+            }
+            Condition::Files(names) => {
+                let names: Vec<String> = names.iter().map(|name| self.name(name)).collect();
+                let present = self.own_changes().into_iter().filter(|change| !change.is_undone);
+                let present: Vec<String> = present.map(|change| change.mark).collect();
+                check(present == names, format!("{present:?}"))
+            }
+            Condition::Request(names) => {
+                let names: Vec<String> = names.iter().map(|name| self.key(name)).collect();
+                let request = self.fixture.model().newest_request();
+                check(request == names, format!("{request:?}"))
+            }
+            Condition::Restoring => {
+                check(self.fold().await.has_open_restore, format!("no restore, status {:?}", view.status))
+            }
+            Condition::Ended(name, end) => {
+                let (command, fold) = (self.name(name), self.fold().await);
+                let ended = fold.shells.iter().find(|shell| shell.command == command);
+                let ended = ended.and_then(|shell| shell.ends.first());
+                let seen = ended.map(|result| match result.problem {
+                    None => CommandEnd::ByItself,
+                    Some(_) => CommandEnd::Early,
+                });
+                check(seen == Some(*end), format!("{ended:?}"))
             }
         }
     }
@@ -248,8 +337,9 @@ impl Stage {
 
     /// Reads the channel until it is silent, and compares it with the log.
     async fn read_slow_live(&mut self, key: &str) -> Result<(), String> {
+        self.fixture.heal();
         let mut stream = self.set_slow(None).ok_or("no live channel is open")?;
-        let mut live = LiveText::default();
+        let mut live = LiveText::new(self.faults);
         while let Ok(Some(item)) = timeout(A_WHILE, stream.next()).await {
             live.receive(item.map_err(|problem| format!("live: {problem}"))?);
         }

@@ -66,7 +66,7 @@ pub(super) async fn round(stage: &mut Stage, name: &'static str, number: usize) 
     if decided != [is_approval] {
         return Err(format!("the winner approved: {is_approval}; the journal decided {decided:?}"));
     }
-    let ran = stage.fixture.marks().iter().filter(|other| **other == mark).count();
+    let ran = stage.fixture.files().marks().iter().filter(|other| **other == mark).count();
     if ran != usize::from(is_approval) {
         return Err(format!("the winner approved: {is_approval}; the tool call ran {ran} times"));
     }

@@ -1,6 +1,6 @@
 //! Scripts as data: what clients, the model and faults do to one session, and what must be true in between.
 
-use lariat_api::{AskPolicy, Delivery, ProblemCode, SessionStatus};
+use lariat_api::{AskPolicy, CheckpointParts, Delivery, ProblemCode, SessionStatus};
 
 use super::model::{Approval, Turn};
 
@@ -54,6 +54,23 @@ pub(super) enum QueueEdit {
     Resume,
 }
 
+/// The point that a restore returns to.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Point {
+    Start,
+    Checkpoint(&'static str),
+    /// After the last message of the reply to a prompt.
+    ReplyTo(&'static str),
+    UnknownMessage,
+}
+
+/// How a command of the user ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CommandEnd {
+    ByItself,
+    Early,
+}
+
 /// Something that must be true.
 #[derive(Clone, Debug)]
 pub(super) enum Condition {
@@ -70,8 +87,15 @@ pub(super) enum Condition {
     Model,
     /// These prompts are in the conversation, in this order, among others.
     Delivered(Vec<&'static str>),
-    /// The tool left this mark.
+    /// The tool or the shell left this mark.
     Marked(&'static str),
+    /// The files that exist, by their marks, oldest first.
+    Files(Vec<&'static str>),
+    /// The newest request to the model had exactly these messages of the user: prompts, and outputs of commands.
+    Request(Vec<&'static str>),
+    /// The newest restore of files began and has not ended.
+    Restoring,
+    Ended(&'static str, CommandEnd),
 }
 
 /// One step of a script. Texts are keys of prompts, names of gates and marks; the runner makes them unique.
@@ -92,6 +116,15 @@ pub(super) enum Step {
     /// An action of a newer version; refused.
     UnknownAction(Client),
     Edit(Client, QueueEdit),
+    /// Names a checkpoint.
+    Checkpoint(Client, &'static str),
+    Restore(Client, Point, CheckpointParts),
+    RefusedRestore(Client, Point, CheckpointParts, ProblemCode),
+    /// Sends a restore, crashes the host while files change, and sends the same command again.
+    InterruptedRestore(Client, Point, CheckpointParts),
+    /// Runs a command of the user. It waits for the gate with its name.
+    Shell(Client, &'static str),
+    RefusedShell(Client, &'static str, ProblemCode),
     /// Answers the oldest ask.
     Answer(Client, Choice),
     /// Answers the ask that was the oldest before; refused, because the first answer won.

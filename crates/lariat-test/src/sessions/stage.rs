@@ -12,12 +12,14 @@ use lariat_api::{
     Action, Answer, Ask, AskPolicy, ClientName, CommandId, CreateSession, Edit, ItemStream, Live, Problem,
     Receipt, SessionCommand, SessionStatus, SessionView, Sessions,
 };
+use lariat_core::BoxFuture;
 use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_core::permission::PermissionDecision;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::HostFixture;
+use super::files::FileChange;
 use super::fold::{Context, Fold, approval_call};
 use super::model::{Turn, key_of};
 use super::names::Names;
@@ -34,6 +36,20 @@ pub(super) const A_WHILE: Duration = Duration::from_millis(40);
 /// Time between two looks at a condition.
 pub(super) const POLL: Duration = Duration::from_millis(2);
 
+/// Makes a request, again if it fails as faults of the store permit.
+pub(super) async fn retrying<'a, T>(
+    faults: StoreFaults,
+    request: impl Fn() -> BoxFuture<'a, Result<T, Problem>>,
+) -> Result<T, Problem> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match request().await {
+            Err(problem) if faults.permit(&problem) && Instant::now() < deadline => sleep(POLL).await,
+            result => return result,
+        }
+    }
+}
+
 /// Where a host is crashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CrashPoint {
@@ -43,6 +59,20 @@ pub(super) enum CrashPoint {
     After(usize),
     /// While the command of a step is on its way; the client sends it again.
     During(usize),
+}
+
+/// Whether requests may fail now and then, because the store does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StoreFaults {
+    Never,
+    Sometimes,
+}
+
+impl StoreFaults {
+    /// Whether a client may send a request again that failed so.
+    pub(super) fn permit(self, problem: &Problem) -> bool {
+        self == Self::Sometimes && problem.code.is_retryable()
+    }
 }
 
 /// A session on a host.
@@ -63,6 +93,9 @@ pub(super) struct Stage {
     pub(super) counts: Report,
     /// Set while the next command must be interrupted by a crash.
     pub(super) crash_during: Option<usize>,
+    /// When a crash happens, if a seed decides.
+    pub(super) crash_moment: Option<Duration>,
+    pub(super) faults: StoreFaults,
     policy: AskPolicy,
     is_attached: bool,
     names: Names,
@@ -70,17 +103,27 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Creates a session on a host, twice with the same request.
+    /// Creates a session on a host whose store does not fail.
     pub(super) async fn create(
         fixture: &Arc<dyn HostFixture>,
         host: Arc<dyn Sessions>,
         policy: AskPolicy,
     ) -> Result<Self, String> {
+        Self::create_with(fixture, host, policy, StoreFaults::Never).await
+    }
+
+    /// Creates a session on a host, twice with the same request.
+    pub(super) async fn create_with(
+        fixture: &Arc<dyn HostFixture>,
+        host: Arc<dyn Sessions>,
+        policy: AskPolicy,
+        faults: StoreFaults,
+    ) -> Result<Self, String> {
         let names = Names::next();
         let session = SessionId::from(format!("session-{}", names.run()));
         let [directory, _] = fixture.directories();
         let request = CreateSession::new(session.clone(), directory);
-        let create = || host.create(request.clone());
+        let create = || retrying(faults, || host.create(request.clone()));
         let view = create().await.map_err(|problem| format!("create: {problem}"))?;
         let again = create().await.map_err(|problem| format!("create again: {problem}"))?;
         if view.session_id != session || again.seq != view.seq {
@@ -90,17 +133,19 @@ impl Stage {
             fixture: Arc::clone(fixture),
             host,
             session,
-            context: Context::default(),
+            context: Context { has_crashed: faults == StoreFaults::Sometimes, ..Context::default() },
             acknowledged: Vec::new(),
             refused: Vec::new(),
             views: vec![view],
-            a: Follower::new(Connection::Steady),
-            b: Follower::new(Connection::Dropped),
-            live: LiveReader::default(),
+            a: Follower::new(Connection::Steady, faults),
+            b: Follower::new(Connection::Dropped, faults),
+            live: LiveReader::new(faults),
             slow: Mutex::default(),
             last_ask: None,
             counts: Report::default(),
             crash_during: None,
+            crash_moment: None,
+            faults,
             policy,
             is_attached: false,
             names,
@@ -118,6 +163,13 @@ impl Stage {
 
     pub(super) fn name(&self, name: &str) -> String {
         self.names.name(name)
+    }
+
+    /// The files that tool calls and commands of this run added.
+    pub(super) fn own_changes(&self) -> Vec<FileChange> {
+        let own = self.name("");
+        let changes = self.fixture.files().changes();
+        changes.into_iter().filter(|change| change.mark.starts_with(&own)).collect()
     }
 
     pub(super) fn plan(&self, key: &str, turns: &[Turn]) {
@@ -166,17 +218,26 @@ impl Stage {
         SessionCommand::new(id, ClientName::new(client.name()), action)
     }
 
-    /// Sends a command, perhaps with a crash on its way. An acknowledged command is sent twice.
+    /// Makes a command of an action, and sends it.
     pub(super) async fn send(
         &mut self,
         client: Client,
         action: Action,
     ) -> Result<Result<Receipt, Problem>, String> {
         let command = self.command(client, action);
+        self.send_command(command).await
+    }
+
+    /// Sends a command, perhaps with a crash on its way. An acknowledged command is sent twice.
+    pub(super) async fn send_command(
+        &mut self,
+        command: SessionCommand,
+    ) -> Result<Result<Receipt, Problem>, String> {
         if let Some(moment) = self.crash_during.take() {
             let lost = self.host.send(&self.session, command.clone());
             // Different steps crash at different moments.
             let pause = Duration::from_micros(150 * (moment as u64 % 8));
+            let pause = self.crash_moment.unwrap_or(pause);
             match select(lost, Box::pin(sleep(pause))).await {
                 Either::Left((receipt, _)) => drop(receipt),
                 Either::Right(_) => {}
@@ -228,7 +289,8 @@ impl Stage {
     }
 
     pub(super) async fn view(&mut self) -> Result<SessionView, String> {
-        let view = timeout(PATIENCE, self.host.view(&self.session)).await;
+        let view = retrying(self.faults, || self.host.view(&self.session));
+        let view = timeout(PATIENCE, view).await;
         let view =
             view.map_err(|_| "the host did not respond to `view`")?.map_err(|p| format!("view: {p}"))?;
         for message in &view.queue {
@@ -256,6 +318,15 @@ impl Stage {
 
     pub(super) async fn fold(&self) -> Fold {
         Fold::of(&self.journal().await, &self.context)
+    }
+
+    /// Continues what a failure of the store interrupted. Returns whether there was something.
+    pub(super) async fn recover(&mut self, view: &SessionView) -> Result<bool, String> {
+        let is_lost = self.faults == StoreFaults::Sometimes && view.status == SessionStatus::Interrupted;
+        if is_lost {
+            self.revive().await?;
+        }
+        Ok(is_lost)
     }
 
     /// Makes an interrupted run continue.

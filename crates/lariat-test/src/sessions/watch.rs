@@ -7,12 +7,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::StreamExt as _;
-use lariat_api::{Cursor, Live, LiveItem, LogItem, LogRequest, Sessions};
+use lariat_api::{Cursor, Live, LiveItem, LogItem, LogRequest, Problem, Sessions};
 use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::{MessageId, SessionId};
 use tokio::task::JoinHandle;
+use tokio::time::sleep;
 
 use super::HostFixture;
+use super::stage::{POLL, StoreFaults, retrying};
 
 /// What a follower of the log received.
 #[derive(Default)]
@@ -35,13 +37,14 @@ pub(super) enum Connection {
 /// Follows the log of a session.
 pub(super) struct Follower {
     connection: Connection,
+    faults: StoreFaults,
     seen: Arc<Mutex<FollowedLog>>,
     task: Option<JoinHandle<()>>,
 }
 
 impl Follower {
-    pub(super) fn new(connection: Connection) -> Self {
-        Self { connection, seen: Arc::default(), task: None }
+    pub(super) fn new(connection: Connection, faults: StoreFaults) -> Self {
+        Self { connection, faults, seen: Arc::default(), task: None }
     }
 
     pub(super) fn seen(&self) -> MutexGuard<'_, FollowedLog> {
@@ -50,10 +53,15 @@ impl Follower {
 
     pub(super) fn attach(&mut self, host: &Arc<dyn Sessions>, session: &SessionId) {
         let (host, session, seen) = (Arc::clone(host), session.clone(), Arc::clone(&self.seen));
-        let connection = self.connection;
+        let (connection, faults) = (self.connection, self.faults);
         self.task = Some(tokio::spawn(async move {
-            if let Err(problem) = follow(&*host, &session, connection, &seen).await {
-                lock(&seen).problems.push(problem);
+            loop {
+                match follow(&*host, &session, connection, &seen).await {
+                    Ok(()) => {}
+                    Err(Broken::Request(problem)) if faults.permit(&problem) => sleep(POLL).await,
+                    Err(Broken::Request(problem)) => return lock(&seen).problems.push(problem.to_string()),
+                    Err(Broken::Promise(problem)) => return lock(&seen).problems.push(problem),
+                }
             }
         }));
     }
@@ -63,60 +71,80 @@ impl Follower {
     }
 }
 
+/// Why a follower stopped.
+enum Broken {
+    /// The host failed to serve a request.
+    Request(Problem),
+    /// The host did something that it must not do.
+    Promise(String),
+}
+
+impl From<Problem> for Broken {
+    fn from(problem: Problem) -> Self {
+        Self::Request(problem)
+    }
+}
+
+impl From<String> for Broken {
+    fn from(problem: String) -> Self {
+        Self::Promise(problem)
+    }
+}
+
 /// Follows until the connection ends as planned.
 async fn follow(
     host: &dyn Sessions,
     session: &SessionId,
     connection: Connection,
     seen: &Mutex<FollowedLog>,
-) -> Result<(), String> {
+) -> Result<(), Broken> {
+    let mut request = LogRequest::default();
+    request.follow = true;
+    request.after.clone_from(&lock(seen).last);
+    lock(seen).connections += 1;
+    let known = host.view(session).await?.seq;
+    let mut stream = host.log(session, request).await?;
+    let mut is_synced = false;
     loop {
-        let mut request = LogRequest::default();
-        request.follow = true;
-        request.after.clone_from(&lock(seen).last);
-        lock(seen).connections += 1;
-        let known = host.view(session).await.map_err(|problem| format!("view: {problem}"))?.seq;
-        let mut stream = host.log(session, request).await.map_err(|problem| format!("log: {problem}"))?;
-        let mut is_synced = false;
-        loop {
-            let item = stream.next().await.ok_or("a log that follows ended")?;
-            match item.map_err(|problem| format!("log: {problem}"))? {
-                LogItem::Event { cursor, event } => {
-                    let mut seen = lock(seen);
-                    let expected = seen.events.len() as u64;
-                    if event.seq != expected || cursor.next() != expected + 1 {
-                        let next = cursor.next();
-                        return Err(format!(
-                            "the log sent event {} with cursor {next}, expected event {expected}",
-                            event.seq
-                        ));
-                    }
-                    seen.events.push(event);
-                    seen.last = Some(cursor);
-                    if connection == Connection::Dropped {
-                        break;
-                    }
+        let item = stream.next().await.ok_or("a log that follows ended".to_owned())?;
+        match item? {
+            LogItem::Event { cursor, event } => {
+                let mut seen = lock(seen);
+                let expected = seen.events.len() as u64;
+                if event.seq != expected || cursor.next() != expected + 1 {
+                    let next = cursor.next();
+                    return Err(Broken::Promise(format!(
+                        "the log sent event {} with cursor {next}, expected event {expected}",
+                        event.seq
+                    )));
                 }
-                LogItem::Synced { cursor } => {
-                    let reached = lock(seen).events.len() as u64;
-                    if is_synced {
-                        return Err(format!("the log said `Synced` twice, at {reached}"));
-                    }
-                    if cursor.next() != reached || reached < known {
-                        let next = cursor.next();
-                        return Err(format!("`Synced` at {next} after {reached} of {known} events"));
-                    }
-                    is_synced = true;
+                seen.events.push(event);
+                seen.last = Some(cursor);
+                if connection == Connection::Dropped {
+                    return Ok(());
                 }
-                other => return Err(format!("the log sent {other:?}")),
             }
+            LogItem::Synced { cursor } => {
+                let reached = lock(seen).events.len() as u64;
+                if is_synced {
+                    return Err(Broken::Promise(format!("the log said `Synced` twice, at {reached}")));
+                }
+                if cursor.next() != reached || reached < known {
+                    let next = cursor.next();
+                    return Err(Broken::Promise(format!(
+                        "`Synced` at {next} after {reached} of {known} events"
+                    )));
+                }
+                is_synced = true;
+            }
+            other => return Err(Broken::Promise(format!("the log sent {other:?}"))),
         }
     }
 }
 
 /// What a reader of the live channel received.
-#[derive(Default)]
 pub(super) struct LiveText {
+    faults: StoreFaults,
     items: Vec<LiveItem>,
     /// Texts of messages whose start was received on this connection.
     texts: BTreeMap<MessageId, String>,
@@ -126,6 +154,11 @@ pub(super) struct LiveText {
 }
 
 impl LiveText {
+    pub(super) fn new(faults: StoreFaults) -> Self {
+        let (items, texts, has_missed, verified, problems) = Default::default();
+        Self { faults, items, texts, has_missed, verified, problems }
+    }
+
     pub(super) fn receive(&mut self, live: Live) {
         match live {
             Live::Event(item) => {
@@ -134,7 +167,8 @@ impl LiveText {
                         .push(format!("the live channel sent a durable event: {:?}", item.event.event));
                 }
                 if self.items.last().is_some_and(|last| last.after > item.after) {
-                    self.problems.push(format!("a live item after {} came late", item.after));
+                    let event = item.event.event.name();
+                    self.problems.push(format!("a live item after {} came late: {event}", item.after));
                 }
                 match &item.event.event {
                     AgentEvent::MessageStart { message } => {
@@ -151,6 +185,7 @@ impl LiveText {
                 self.items.push(item);
             }
             Live::Resync { .. } => self.has_missed = true,
+            Live::RunLost { problem } if self.faults.permit(&problem) => {}
             other => self.problems.push(format!("the live channel sent {other:?}")),
         }
     }
@@ -215,13 +250,17 @@ impl LiveText {
 }
 
 /// Reads the live channel of a session.
-#[derive(Default)]
 pub(super) struct LiveReader {
+    faults: StoreFaults,
     seen: Arc<Mutex<LiveText>>,
     task: Option<JoinHandle<()>>,
 }
 
 impl LiveReader {
+    pub(super) fn new(faults: StoreFaults) -> Self {
+        Self { faults, seen: Arc::new(Mutex::new(LiveText::new(faults))), task: None }
+    }
+
     pub(super) fn seen(&self) -> MutexGuard<'_, LiveText> {
         lock(&self.seen)
     }
@@ -233,7 +272,8 @@ impl LiveReader {
         host: &Arc<dyn Sessions>,
         session: &SessionId,
     ) -> Result<(), String> {
-        let mut stream = host.live(session).await.map_err(|problem| format!("live: {problem}"))?;
+        let stream = retrying(self.faults, || host.live(session)).await;
+        let mut stream = stream.map_err(|problem| format!("live: {problem}"))?;
         // Parts of a message before and after a gap say nothing about what was missed.
         lock(&self.seen).texts.clear();
         lock(&self.seen).items.clear();

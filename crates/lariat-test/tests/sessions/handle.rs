@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt as _, stream};
 use lariat_api::{
-    ContextUse, CreateSession, FileDiff, FileList, ItemStream, Live, LogItem, LogRequest, Problem,
+    Action, ContextUse, CreateSession, FileDiff, FileList, ItemStream, Live, LogItem, LogRequest, Problem,
     ProblemCode, Receipt, SessionChange, SessionCommand, SessionFilter, SessionPage, SessionSummary,
     SessionView, Sessions,
 };
@@ -64,7 +64,16 @@ impl Sessions for Handle {
         session_id: &'a SessionId,
         command: SessionCommand,
     ) -> BoxFuture<'a, Result<Receipt, Problem>> {
-        Box::pin(async move { Host::send(&self.0, session_id, command) })
+        Box::pin(async move {
+            if let Action::Shell { command: line } = &command.action
+                && self.0.has(Mistake::RunsCommandBeforeRecord)
+                && !self.0.state(session_id).commands.contains_key(command.id.as_str())
+            {
+                self.0.files.add(&format!("shell-{}", command.id), line);
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+            Host::send(&self.0, session_id, command)
+        })
     }
 
     fn log<'a>(

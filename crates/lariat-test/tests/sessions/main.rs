@@ -10,6 +10,7 @@
 
 mod handle;
 mod mistakes;
+mod outside_runs;
 mod state;
 mod toy;
 

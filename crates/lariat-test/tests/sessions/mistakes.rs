@@ -45,6 +45,21 @@ macro_rules! mistakes {
                 DropsLiveSilently, a_slow_live_reader_reads_the_log, "got no `Resync`";
             notices_a_session_on_two_pages: RepeatsSessionOnNextPage, sessions_are_listed, "times over all pages";
             notices_a_change_that_is_not_reported: ForgetsChange, changes_are_reported, "changes gave";
+            notices_a_command_that_runs_before_its_record:
+                RunsCommandBeforeRecord, a_users_command_runs_once, "ran 2 times";
+            notices_a_command_that_runs_again_after_a_crash:
+                RunsCommandAgainAfterCrash, a_crash_ends_a_users_command, "ran 2 times";
+            notices_a_command_whose_output_is_lost:
+                DropsCommandOutput, a_users_command_runs_once, "ended without a message with its output";
+            notices_files_restored_too_far: RestoresTooMuch, files_are_restored, "waited for Files";
+            notices_a_conversation_that_is_not_restored:
+                KeepsConversation, a_conversation_is_restored, "the conversation returned to []";
+            notices_a_restore_beside_a_run:
+                RestoresBesideRun, a_restore_is_refused_while_a_run_works, "expected [WrongStatus]";
+            notices_a_restore_to_an_unknown_message:
+                RestoresToUnknownMessage, an_unknown_point_is_not_restored, "expected [NotFound]";
+            notices_a_restore_lost_in_a_crash:
+                ForgetsRestoreInCrash, a_restore_survives_a_crash, "waited for Files";
         }
     };
 }

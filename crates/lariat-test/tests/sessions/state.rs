@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lariat_api::{Action, Answer, Delivery, Edit, PromptContent};
 use lariat_core::content::ToolCall;
-use lariat_core::event::{AgentEvent, Event, RunOutcome};
+use lariat_core::event::{AgentEvent, Event, FileRestore, RunOutcome};
 use lariat_core::id::{LoopId, MessageId};
 use lariat_core::message::{Message, SharedMessage};
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
@@ -38,6 +38,13 @@ pub(crate) struct Call {
     pub(crate) has_started: bool,
 }
 
+/// What a session does outside runs.
+#[derive(Clone)]
+pub(crate) enum Work {
+    Restore(FileRestore),
+    Command(String),
+}
+
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) run: Option<LoopId>,
@@ -57,6 +64,16 @@ pub(crate) struct State {
     pub(crate) usage: Usage,
     /// Content and position of each command.
     pub(crate) commands: BTreeMap<String, (Value, u64)>,
+    newest_command: String,
+    /// Position and newest message of each checkpoint.
+    pub(crate) checkpoints: BTreeMap<String, (u64, Option<MessageId>)>,
+    /// Position of each message in the journal.
+    pub(crate) positions: BTreeMap<MessageId, u64>,
+    /// Position and id of everything that may have changed files.
+    pub(crate) changes: Vec<(u64, String)>,
+    /// Work outside a run that has not ended, with the id of its command.
+    pub(crate) work: Option<(String, Work)>,
+    pub(crate) must_stop_work: bool,
 }
 
 impl State {
@@ -68,11 +85,34 @@ impl State {
     }
 
     fn apply(&mut self, record: &Event) {
+        self.changes.extend(record.event.change_id().map(|id| (record.seq, id)));
         match &record.event {
+            AgentEvent::Checkpoint { label, message_id } => {
+                self.checkpoints.insert(label.clone(), (record.seq, *message_id));
+            }
+            AgentEvent::FileRestoreStarted(restore) => {
+                let restore = FileRestore::clone(restore);
+                self.work = Some((self.newest_command.clone(), Work::Restore(restore)));
+            }
+            AgentEvent::UserCommandStarted { command_id, command } => {
+                self.work = Some((command_id.clone(), Work::Command(command.clone())));
+            }
+            AgentEvent::FileRestoreEnded(_) | AgentEvent::UserCommandEnded(_) => {
+                (self.work, self.must_stop_work) = (None, false);
+            }
+            AgentEvent::Rewound { tip } => {
+                let place = self.conversation.iter().position(|message| Some(message.id()) == *tip);
+                self.conversation.truncate(place.map_or(0, |place| place + 1));
+            }
+            AgentEvent::MessagesImported { messages, .. } => {
+                self.positions.extend(messages.iter().map(|message| (message.id(), record.seq)));
+                self.conversation.extend(messages.iter().cloned());
+            }
             AgentEvent::CommandAccepted(command) => {
                 // The toy keeps the whole action as its digest.
                 let action: Value = serde_json::from_str(&command.digest).unwrap();
                 self.commands.insert(command.command_id.clone(), (action.clone(), record.seq));
+                self.newest_command.clone_from(&command.command_id);
                 self.command(serde_json::from_value(action).unwrap(), &command.by);
             }
             AgentEvent::AgentStart(_) => {
@@ -95,6 +135,7 @@ impl State {
             }
             AgentEvent::MessageEnd { message } => {
                 let message = message.shared().unwrap();
+                self.positions.insert(message.id(), record.seq);
                 self.waiting.retain(|waiting| waiting.id != message.id());
                 self.conversation.push(Arc::clone(message));
                 if let Some(reply) = message.as_assistant() {
@@ -123,6 +164,7 @@ impl State {
         match action {
             // The next event queues the message.
             Action::Prompt { delivery, .. } => self.delivery = delivery,
+            Action::Interrupt if self.work.is_some() => self.must_stop_work = true,
             Action::Interrupt => self.is_paused = true,
             Action::Continue => self.wants_run = self.run.is_none(),
             Action::EditQueue { edit } => self.edit(edit),

@@ -3,7 +3,7 @@
 //! It shows that a right host passes the suite and that the suite notices wrong ones. Everything that it knows is a
 //! function of its journal; one task for each open session appends what comes next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -28,7 +28,7 @@ use lariat_core::permission::{PermissionDecision, PermissionRequest};
 use lariat_core::time::{Minter, Timestamp};
 use lariat_core::usage::Usage;
 use lariat_test::model::DEFAULT_USAGE;
-use lariat_test::sessions::{Approval, HostFixture, ModelScript, PlannedReply};
+use lariat_test::sessions::{Approval, HostFixture, ModelScript, PlannedReply, ScriptedFiles};
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
@@ -65,13 +65,21 @@ pub(crate) enum Mistake {
     DropsLiveSilently,
     RepeatsSessionOnNextPage,
     ForgetsChange,
+    RunsCommandBeforeRecord,
+    RunsCommandAgainAfterCrash,
+    DropsCommandOutput,
+    RestoresTooMuch,
+    KeepsConversation,
+    RestoresBesideRun,
+    RestoresToUnknownMessage,
+    ForgetsRestoreInCrash,
 }
 
 /// What survives a crash.
 pub(crate) struct Toy {
     mistake: Option<Mistake>,
     pub(super) journals: Arc<Mutex<BTreeMap<SessionId, Vec<Event>>>>,
-    marks: Arc<Mutex<Vec<String>>>,
+    files: ScriptedFiles,
     model: ModelScript,
     /// Ids stay unique over crashes.
     minter: Arc<Mutex<Minter>>,
@@ -83,8 +91,9 @@ impl Toy {
         let model = ModelScript::new(|mark, approval| {
             ("mark".to_owned(), json!({"mark": mark, "asks": approval == Approval::Needed}))
         });
-        let (journals, marks, minter) = Default::default();
-        Self { mistake, journals, marks, model, minter, host: Mutex::default() }
+        let (journals, minter) = Default::default();
+        let files = ScriptedFiles::new(&model);
+        Self { mistake, journals, files, model, minter, host: Mutex::default() }
     }
 }
 
@@ -99,7 +108,7 @@ impl HostFixture for Toy {
             mistake: self.mistake,
             policy,
             journals: Arc::clone(&self.journals),
-            marks: Arc::clone(&self.marks),
+            files: self.files.clone(),
             model: self.model.clone(),
             minter: Arc::clone(&self.minter),
             grown: watch::Sender::new(0),
@@ -107,6 +116,7 @@ impl HostFixture for Toy {
             attached: AtomicUsize::new(0),
             is_dead: Mutex::default(),
             owners: Mutex::default(),
+            begun: Mutex::default(),
             old,
         });
         *self.host.lock().unwrap() = Some(Arc::clone(&host));
@@ -135,8 +145,8 @@ impl HostFixture for Toy {
         &self.model
     }
 
-    fn marks(&self) -> Vec<String> {
-        self.marks.lock().unwrap().clone()
+    fn files(&self) -> &ScriptedFiles {
+        &self.files
     }
 
     fn other_mode(&self) -> String {
@@ -157,7 +167,7 @@ pub(super) struct Host {
     mistake: Option<Mistake>,
     policy: AskPolicy,
     pub(super) journals: Arc<Mutex<BTreeMap<SessionId, Vec<Event>>>>,
-    marks: Arc<Mutex<Vec<String>>>,
+    pub(super) files: ScriptedFiles,
     model: ModelScript,
     minter: Arc<Mutex<Minter>>,
     /// Wakes everything that waits for an event.
@@ -168,6 +178,8 @@ pub(super) struct Host {
     /// record, and none after a crash, also if a server still has the request of a client that is gone.
     is_dead: Mutex<bool>,
     owners: Mutex<BTreeMap<SessionId, JoinHandle<()>>>,
+    /// The commands whose work outside runs this host began, or will.
+    pub(super) begun: Mutex<BTreeSet<String>>,
     /// For a mistake: the length of the journals when the host opened.
     old: BTreeMap<SessionId, usize>,
 }
@@ -229,14 +241,14 @@ impl Host {
         first
     }
 
-    fn with_id(&self, message: Message) -> SharedMessage {
+    pub(super) fn with_id(&self, message: Message) -> SharedMessage {
         let mut message = AgentMessage::from(message);
         message.assign_id(|| MessageId::new(self.minter.lock().unwrap().uuid()));
         Arc::new(message)
     }
 
     /// Starts the task of a session.
-    fn wake(self: &Arc<Self>, id: &SessionId) {
+    pub(super) fn wake(self: &Arc<Self>, id: &SessionId) {
         let mut owners = self.owners.lock().unwrap();
         if !owners.contains_key(id) {
             let (host, session) = (Arc::clone(self), id.clone());
@@ -257,6 +269,10 @@ impl Host {
     /// Appends what comes next; false if nothing does before something else happens.
     async fn step(&self, id: &SessionId) -> bool {
         let state = self.state(id);
+        if let Some((command_id, work)) = &state.work {
+            self.carry_out(id, &state, command_id, work).await;
+            return true;
+        }
         let Some(run) = &state.run else { return self.start(id, &state) };
         let end = |outcome| AgentEvent::AgentEnd {
             messages: vec![],
@@ -367,7 +383,7 @@ impl Host {
                     args,
                 };
                 self.append(id, Some(run), vec![start]);
-                self.marks.lock().unwrap().push(tool_call_id.to_string());
+                self.files.add(tool_call_id.as_str(), tool_call_id.as_str());
                 // Long enough for a crash between the effect and its record.
                 tokio::time::sleep(Duration::from_millis(5)).await;
                 self.append(id, Some(run), result("marked", false));
@@ -441,12 +457,12 @@ impl Host {
 
     pub(super) fn status(&self, id: &SessionId, state: &State) -> SessionStatus {
         let is_open = self.owners.lock().unwrap().contains_key(id);
-        match &state.run {
-            Some(_) if state.open_asks().next().is_some() => SessionStatus::RequiresAction,
-            Some(_) if is_open => SessionStatus::Running,
-            Some(_) => SessionStatus::Interrupted,
-            None if state.is_closed => SessionStatus::Closed,
-            None => SessionStatus::Idle,
+        match state.run.is_some() || state.work.is_some() {
+            true if state.open_asks().next().is_some() => SessionStatus::RequiresAction,
+            true if is_open => SessionStatus::Running,
+            true => SessionStatus::Interrupted,
+            false if state.is_closed => SessionStatus::Closed,
+            false => SessionStatus::Idle,
         }
     }
 
@@ -525,7 +541,7 @@ impl Host {
             }
             return Ok(Receipt::new(command.id, *seq));
         }
-        let mut effects = Vec::new();
+        let mut effects = self.outside_runs(id, &state, &command)?;
         match &command.action {
             Action::Prompt { content, delivery } => {
                 if *delivery == Delivery::Reject && state.run.is_some() {

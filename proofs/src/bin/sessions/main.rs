@@ -13,6 +13,7 @@ mod fixtures;
 mod long_session;
 mod memory;
 mod planted;
+mod seeds;
 mod served;
 mod suite;
 mod template;
@@ -25,11 +26,14 @@ const USAGE: &str = "\
 usage: sessions all [--short]               every part
        sessions conformance [--short]       the scripts of the suite, with crashes and lost connections
        sessions planted                     the suite notices the mistakes of a toy host
+       sessions seeds [--seed N] [--count N]   the scripts in simulated worlds, from a seed on [0, 200; 1 with --seed]
        sessions races [--count N]           two clients answer one ask; exactly one wins [1,000]
        sessions attach [--short] [--events N] [--limit-ms N] [--limit-mb N]   attach to a long session [1,000,000, 100, 20]
        sessions write --place DIR [--events N]   write a long session, for another program to open [1,000,000]
        sessions attach-child …              one attach in a process of its own (internal)";
 
+/// Seeds of every script, in full and in the short form.
+const SEEDS: (u64, u64) = (200, 10);
 /// Rounds of the races, in full and in the short form.
 const RACES: (u64, u64) = (1_000, 50);
 /// Events of the long session, in full and in the short form.
@@ -46,6 +50,9 @@ fn main() -> ExitCode {
         Some((&"all", options)) => all(options.contains(&"--short")),
         Some((&"conformance", options)) => suite::conformance(options.contains(&"--short")),
         Some((&"planted", _)) => planted::run(),
+        Some((&"seeds", options)) => {
+            seeds_options(options).and_then(|(first, count)| seeds::run(first, count))
+        }
         Some((&"races", options)) => number(options, "--count", RACES.0).and_then(suite::races),
         Some((&"attach", options)) => attach_options(options).and_then(|limits| attach::run(&limits)),
         Some((&"write", options)) => {
@@ -65,9 +72,20 @@ const fn choose((full, short): (u64, u64), is_short: bool) -> u64 {
 fn all(is_short: bool) -> Result<bool, String> {
     let choose = |figures| choose(figures, is_short);
     let limits = attach::Limits { events: choose(EVENTS), millis: choose(LIMIT_MS), megabytes: LIMIT_MB };
-    let parts =
-        [suite::conformance(is_short)?, planted::run()?, suite::races(choose(RACES))?, attach::run(&limits)?];
+    let parts = [
+        suite::conformance(is_short)?,
+        planted::run()?,
+        seeds::run(0, choose(SEEDS))?,
+        suite::races(choose(RACES))?,
+        attach::run(&limits)?,
+    ];
     Ok(parts.into_iter().all(|passed| passed))
+}
+
+/// The first seed, and how many to play. A seed that somebody names is played alone.
+fn seeds_options(options: &[&str]) -> Result<(u64, u64), String> {
+    let count = if options.contains(&"--seed") { 1 } else { SEEDS.0 };
+    Ok((number(options, "--seed", 0)?, number(options, "--count", count)?))
 }
 
 fn attach_options(options: &[&str]) -> Result<attach::Limits, String> {

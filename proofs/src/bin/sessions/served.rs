@@ -13,7 +13,7 @@ use lariat_core::id::SessionId;
 use lariat_server::remote::{Remote, RetryPolicy};
 use lariat_server::unix::{self, HostSocket};
 use lariat_server::{Host, routes};
-use lariat_test::sessions::{HostFixture, ModelScript};
+use lariat_test::sessions::{HostFixture, ModelScript, ScriptedFiles};
 use tokio::task::JoinHandle;
 
 /// How long a new host waits for the socket of an old one.
@@ -124,8 +124,8 @@ impl<F: HostFixture> HostFixture for Served<F> {
         self.fixture.model()
     }
 
-    fn marks(&self) -> Vec<String> {
-        self.fixture.marks()
+    fn files(&self) -> &ScriptedFiles {
+        self.fixture.files()
     }
 
     fn other_mode(&self) -> String {

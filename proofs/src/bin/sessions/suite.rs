@@ -49,7 +49,8 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, String> {
     builder.worker_threads(2).enable_all().build().map_err(|error| error.to_string())
 }
 
-fn print(part: &str, report: &Report, start: Instant) -> bool {
+/// Prints what a part did. Returns whether it passed.
+pub(crate) fn print(part: &str, report: &Report, start: Instant) -> bool {
     println!("{part}: {report} ({:.1} s)", start.elapsed().as_secs_f64());
     report.failures.is_empty()
 }

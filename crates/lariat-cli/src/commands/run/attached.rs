@@ -15,7 +15,7 @@ use lariat_core::content::ToolCall;
 use lariat_core::display;
 use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::RequestId;
-use lariat_core::permission::{PermissionRequest, UserQuestion};
+use lariat_core::permission::UserQuestion;
 use lariat_service::clock;
 use lariat_terminal::approval;
 use lariat_terminal::finished_call::Verbosity;
@@ -27,7 +27,7 @@ use super::feed::{Feed, FeedItem};
 use super::inputs::{InputEvent, Inputs, OptionalInputs};
 use super::keys::Key;
 use super::output::{Stdout, write_stderr};
-use super::questions::{Outcome, PendingQuestion, Questions};
+use super::questions::{Outcome, PendingQuestion, Questions, model_answer};
 use super::terminal::Terminal;
 use crate::args::background::AttachArgs;
 use crate::commands::CommandResult;
@@ -186,7 +186,7 @@ impl Attached {
                 }
             }
             AgentEvent::PermissionRequired { request } if self.is_synced && self.interactive => {
-                self.put(request);
+                self.put(PendingQuestion::about(request, &self.calls));
             }
             AgentEvent::PermissionDecided { request_id, .. } if self.questions.withdraw(*request_id) => {
                 write_stderr("\n");
@@ -202,12 +202,15 @@ impl Attached {
         self.is_running = matches!(view.status, SessionStatus::Running | SessionStatus::RequiresAction);
         for ask in view.asks {
             match ask.subject {
-                AskSubject::Approval { request } if self.interactive => self.put(&request),
+                AskSubject::Approval { request } if self.interactive => {
+                    self.put(PendingQuestion::about(&request, &self.calls));
+                }
                 AskSubject::Question { text, .. } if self.interactive => {
                     // The id of the ask is the id of the approval request.
                     if let Ok(request) = uuid::Uuid::parse_str(ask.id.as_str()).map(RequestId::new) {
                         let options = ask.choices.iter().filter_map(|choice| text_of(&choice.answer));
-                        self.put_question(request, UserQuestion::new(text, options.collect()));
+                        let question = UserQuestion::new(text, options.collect());
+                        self.put(PendingQuestion::Model(request, question));
                     }
                 }
                 AskSubject::Question { text, .. } => self.note(
@@ -230,19 +233,8 @@ impl Attached {
         Ok(())
     }
 
-    fn put_question(&mut self, request: RequestId, question: UserQuestion) {
-        if self.questions.put(PendingQuestion::Model(request, question)) {
-            self.ask();
-        }
-    }
-
-    fn put(&mut self, request: &Arc<PermissionRequest>) {
-        if let Some(question) = &request.question {
-            return self.put_question(request.id, (**question).clone());
-        }
-        let call = self.calls.iter().find(|call| call.id == request.tool_call_id);
-        let arguments = call.map(|call| call.arguments.clone());
-        let question = PendingQuestion::Call { request: Arc::clone(request), arguments, wants_reason: false };
+    /// Adds a question, and shows it if it is the only one.
+    fn put(&mut self, question: PendingQuestion) {
         if self.questions.put(question) {
             self.ask();
         }
@@ -279,11 +271,7 @@ impl Attached {
             }
             Outcome::Answered(request, answer) => {
                 write_stderr("\n");
-                let answer = match answer.filter(|answer| !answer.is_empty()) {
-                    Some(text) => Answer::Value { value: text.into() },
-                    None => Answer::Decline { reason: None },
-                };
-                self.answer(request, answer).await;
+                self.answer(request, model_answer(answer)).await;
             }
             Outcome::Typing(shown) => {
                 let text = self.printer.draft(self.questions.draft.text(), clock::now());

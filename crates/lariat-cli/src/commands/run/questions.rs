@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lariat_core::content::ToolCall;
 use lariat_core::display;
 use lariat_core::id::RequestId;
 use lariat_core::permission::{PermissionDecision, PermissionRequest, UserQuestion};
@@ -33,6 +34,26 @@ pub(super) enum PendingQuestion {
     Model(RequestId, UserQuestion),
     /// A choice between letters, asked by Lariat itself.
     Choice { words: String, letters: &'static str },
+}
+
+impl PendingQuestion {
+    /// What an approval request asks the user, about one of the tool calls of the last reply.
+    pub(super) fn about(request: &Arc<PermissionRequest>, calls: &[Arc<ToolCall>]) -> Self {
+        if let Some(question) = &request.question {
+            return Self::Model(request.id, (**question).clone());
+        }
+        let call = calls.iter().find(|call| call.id == request.tool_call_id);
+        let arguments = call.map(|call| call.arguments.clone());
+        Self::Call { request: Arc::clone(request), arguments, wants_reason: false }
+    }
+}
+
+/// Returns the answer that the session gets to a question of the model. Without words, the user declines.
+pub(super) fn model_answer(words: Option<String>) -> lariat_api::Answer {
+    match words.filter(|words| !words.is_empty()) {
+        Some(words) => lariat_api::Answer::Value { value: words.into() },
+        None => lariat_api::Answer::Decline { reason: None },
+    }
 }
 
 /// The effect of a key.

@@ -26,7 +26,7 @@ use super::followed_run::{FollowedRun, RunTracker};
 use super::inputs::{InputEvent, Inputs, OptionalInputs, Stop};
 use super::keys::Key;
 use super::output::{RunOutput, report, write_stderr};
-use super::questions::{Outcome, PendingQuestion, Questions};
+use super::questions::{Outcome, PendingQuestion, Questions, model_answer};
 use super::{CommandResult, ending};
 use crate::exit::Exit;
 use crate::failure::FailureContext;
@@ -321,13 +321,7 @@ impl RunWatcher {
                 }
             }
             AgentEvent::PermissionRequired { request } if self.interactive => {
-                if let Some(question) = &request.question {
-                    return self.put(PendingQuestion::Model(request.id, (**question).clone()));
-                }
-                let call = self.calls.iter().find(|call| call.id == request.tool_call_id);
-                let arguments = call.map(|call| call.arguments.clone());
-                let request = Arc::clone(request);
-                self.put(PendingQuestion::Call { request, arguments, wants_reason: false });
+                self.put(PendingQuestion::about(request, &self.calls));
             }
             AgentEvent::PermissionRequired { request } => {
                 self.deny(request);
@@ -403,11 +397,7 @@ impl RunWatcher {
             }
             Outcome::Answered(request, answer) => {
                 write_stderr("\n");
-                let answer = match answer.filter(|answer| !answer.is_empty()) {
-                    Some(text) => Answer::Value { value: text.into() },
-                    None => Answer::Decline { reason: None },
-                };
-                self.sender.send(Outgoing::Answer(request, answer));
+                self.sender.send(Outgoing::Answer(request, model_answer(answer)));
                 self.ask();
             }
             Outcome::Typing(shown) => {

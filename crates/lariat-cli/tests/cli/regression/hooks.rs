@@ -309,10 +309,12 @@ async fn archive_cannot_take_itself_over() {
         let last = events.last().unwrap();
         Arc::new(EventRecord { seq, event, loop_id: None, ..EventRecord::clone(last) })
     };
-    let decided: Vec<&Event> = events.iter().rev().take(2).collect();
+    let asked = events.iter().rposition(|event| matches!(event.event, AgentEvent::PermissionRequired { .. }));
+    let decided = &events[asked.unwrap()..];
+    assert!(decided.iter().any(|event| matches!(event.event, AgentEvent::PermissionDecided { .. })));
     let next = events.len() as u64;
     let mut more = vec![record(AgentEvent::SessionTakenOver { import_id: inner }, next)];
-    for (seq, event) in (next + 1..).zip(decided.into_iter().rev()) {
+    for (seq, event) in (next + 1..).zip(decided) {
         more.push(Arc::new(EventRecord { seq, ..EventRecord::clone(event) }));
     }
     let epoch = store.claim(&session).await.unwrap();
