@@ -437,7 +437,12 @@ impl EditorStage {
                 let is_true = fold.has_delivered(names.iter().map(|name| self.names.key(name)));
                 check(is_true, format!("{:?}", fold.conversation))
             }
-            Condition::Title(_) | Condition::Paused(_) => Err("nothing that an editor shows".to_owned()),
+            Condition::Title(_)
+            | Condition::Paused(_)
+            | Condition::Files(_)
+            | Condition::Request(_)
+            | Condition::Restoring
+            | Condition::Ended(..) => Err("nothing that an editor shows".to_owned()),
         }
     }
 
