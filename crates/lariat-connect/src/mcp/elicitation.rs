@@ -314,7 +314,9 @@ fn chosen(choices: &[(Value, String)], words: &str) -> Result<Value, String> {
         name.eq_ignore_ascii_case(words) || value.as_str().is_some_and(|value| value == words)
     };
     let found = choices.iter().find(is_it);
-    found.map(|(value, _)| value.clone()).ok_or_else(|| format!("`{}` is not one of the choices", display::line(words)))
+    found
+        .map(|(value, _)| value.clone())
+        .ok_or_else(|| format!("`{}` is not one of the choices", display::line(words)))
 }
 
 /// The choices of a field: `enum` with `enumNames`, or `oneOf` and `anyOf` with `const` and `title`.
