@@ -263,7 +263,7 @@ pub struct ToolContext {
     pub on_update: Option<ToolUpdateFn>,
     /// Receives status text.
     pub on_progress: Option<ProgressFn>,
-    /// Asks the user; `None` if nobody can answer.
+    /// Asks the user; `None` if no user can answer.
     pub on_question: Option<QuestionFn>,
     /// Access to earlier messages of the session.
     pub earlier: Option<Arc<dyn EarlierMessages>>,
@@ -337,7 +337,7 @@ impl ToolContext {
 
     /// Asks the user a question and waits for the answer without a time limit. The question and the answer are recorded.
     /// [`PermissionDecision::Answered`] is an answer and [`PermissionDecision::Withdrawn`] the end of the run; everything
-    /// else declines, and so does a session in which nobody can answer, at once.
+    /// else declines, and so does a session in which no user can answer, at once.
     ///
     /// A tool call asks one question at a time: another one before the answer is withdrawn.
     pub fn ask(&self, question: UserQuestion) -> BoxFuture<'static, PermissionDecision> {

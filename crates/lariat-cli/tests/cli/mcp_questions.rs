@@ -164,6 +164,6 @@ async fn a_changed_tool_is_a_question_with_the_difference() {
     fixture.run(&["sessions", "approve", &accepted, "--answer", "accept the change and call it"]).expect(0);
     wait_for("the end", || of(&fixture, &accepted)["status"] == "idle");
     assert_eq!(result(&fixture), "hello", "{shown}");
-    // The acceptance is recorded: nobody is asked again.
+    // The acceptance is recorded: the user is not asked again.
     assert!(fixture.run(&["run", "go"]).expect(0).stdout.contains("result: hello"));
 }

@@ -44,7 +44,7 @@ pub struct McpLimits {
     pub start: Duration,
     /// For a tool call, counted again from each report of progress.
     pub call: Duration,
-    /// Whether the server is told that it may ask the user questions during a call.
+    /// Whether Lariat tells the server that it may ask the user questions during a call.
     pub has_questions: bool,
 }
 

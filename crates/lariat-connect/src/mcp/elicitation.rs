@@ -42,7 +42,7 @@ pub(super) enum Elicitation {
 pub(super) enum ElicitationAnswer {
     /// The user agreed; the values of a form.
     Accept(Option<Value>),
-    /// The user does not want to, for this reason, or nobody can answer.
+    /// The user does not want to, for this reason, or no user can answer.
     Decline(String),
     /// The run ended before the user answered.
     Cancel,
@@ -314,7 +314,9 @@ fn chosen(choices: &[(Value, String)], words: &str) -> Result<Value, String> {
         name.eq_ignore_ascii_case(words) || value.as_str().is_some_and(|value| value == words)
     };
     let found = choices.iter().find(is_it);
-    found.map(|(value, _)| value.clone()).ok_or_else(|| format!("`{}` is no choice", display::line(words)))
+    found
+        .map(|(value, _)| value.clone())
+        .ok_or_else(|| format!("`{}` is not one of the choices", display::line(words)))
 }
 
 /// The choices of a field: `enum` with `enumNames`, or `oneOf` and `anyOf` with `const` and `title`.

@@ -2,7 +2,7 @@
 //!
 //! A server that keeps dying is started less and less often, and a call during such a pause fails at once with the reason.
 //! Invariant: a tool is called only while the server describes it exactly as the user accepted it. If it changed, the user is
-//! asked with the difference; where nobody can answer, it is not called.
+//! asked with the difference; where no user can answer, it is not called.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -343,7 +343,7 @@ impl McpServer {
     }
 
     /// Asks the user whether to accept a tool that changed, with the difference. Returns `changed` if the user does not, or
-    /// if nobody can answer.
+    /// if no user can answer.
     async fn review(
         &self,
         tool: &McpToolInfo,

@@ -197,7 +197,11 @@ async fn progress_of_another_call_does_not_extend_the_deadline() {
 async fn a_server_that_wants_input_of_the_user_gets_a_refusal() {
     let text = |text: &str| vec![McpContent::Text { text: text.to_owned() }];
     let stateless = client("stateless").await;
-    assert_eq!(stateless.call_tool("ask", object(json!({}))).await.unwrap().content, text("decline"));
+    let declined = stateless.call_tool("ask", object(json!({}))).await.unwrap().content;
+    assert_eq!(declined[..1], text("decline"));
+    // The model learns it, too.
+    let note = "[Lariat declined a question of the server to the user: no user is available to answer]";
+    assert_eq!(declined[1..], text(note));
     let older = client("plain").await;
     assert_eq!(older.call_tool("ask", object(json!({}))).await.unwrap().content, text("false"));
 }

@@ -196,14 +196,14 @@ async fn running_tool_receives_the_answer_of_the_user_once_it_is_recorded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn question_of_a_running_tool_is_declined_at_once_if_nobody_can_answer() {
+async fn question_of_a_running_tool_is_declined_at_once_without_a_user() {
     let fixture = Fixture::new([call("c1", "asking"), Reply::text("done")]);
     let agent = fixture.agent().tool(AskingTool).build().unwrap();
     agent.run("go").await.unwrap();
     assert!(fixture.sent_messages(1)[2].contains("declined: "), "{:?}", fixture.sent_messages(1));
 }
 
-/// A policy that permits everything and asks nobody.
+/// A policy that permits everything and never asks the user.
 struct SilentPolicy;
 
 impl PermissionPolicy for SilentPolicy {

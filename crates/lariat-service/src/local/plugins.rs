@@ -2,7 +2,7 @@
 //!
 //! `~/.claude/plugins/installed_plugins.json` names what is installed, and `enabledPlugins` in settings what is enabled. A
 //! plugin is code of others that the user chose, so its MCP servers run like those of a project: they cannot open their own
-//! sandbox, and they get no stored keys. Invariants: a plugin outside of `~/.claude/plugins` is not read, and a `false` in any
+//! sandbox, and they get no stored keys. Invariants: a plugin outside `~/.claude/plugins` is not read, and a `false` in any
 //! settings that apply disables a plugin.
 
 use std::collections::BTreeMap;

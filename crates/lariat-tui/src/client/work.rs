@@ -355,7 +355,7 @@ impl<W: Write> Client<W> {
         let resources = resources::matching(&self.resources, query);
         let room = MAX_FILES - symbols.len() - resources.len();
         let files = files.into_iter().take(room).map(Suggestion::from);
-        // Somebody who typed the name of a server looks for its resources.
+        // A user who typed the name of a server looks for its resources.
         let (first, last) = match query.contains(':') {
             true => (resources, Vec::new()),
             false => (Vec::new(), resources),

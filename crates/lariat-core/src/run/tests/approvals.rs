@@ -219,7 +219,7 @@ fn question_of_a_tool_that_a_crash_ended_is_withdrawn() {
     let mut original = Scenario::new("do").reply(calls(&["a"])).held("a").unanswered("a").play();
     original.inject(TestAction::Question("a"));
     let mut harness = Harness::recovered(&original.config, &original.journal, 1_000_000_000);
-    assert_eq!(harness.count("effect Ask a"), 0, "nobody waits for the answer");
+    assert_eq!(harness.count("effect Ask a"), 0, "no tool waits for the answer");
     assert_eq!(harness.count("event PermissionRequired a"), 0);
     harness.drive();
     assert_eq!(decisions(&harness), [PermissionDecision::Withdrawn]);

@@ -117,7 +117,7 @@ fn recover_and_check(name: &str, scenario: &Harness, prefix: &[Event]) -> Option
             matches!(&event.event, AgentEvent::PermissionDecided { request_id, .. } if request_id == request)
         });
         assert!(decided, "the request keeps its id: {context}");
-        // Nobody waits for the answer to a question of a tool that the crash ended.
+        // No tool waits for the answer to a question of a tool that the crash ended.
         let is_asked_again = !stopping && !left.running.contains(call);
         assert_eq!(harness.logged(&format!("effect Ask {call}")), is_asked_again, "{context}");
         let required = harness.count(&format!("event PermissionRequired {call}"));

@@ -222,7 +222,7 @@ impl Scenario {
         self.scripted(|script| script.late = calls.to_vec())
     }
 
-    /// Nobody answers the requests of a call.
+    /// No user answers the requests of a call.
     pub(super) fn unanswered(self, call: &'static str) -> Self {
         self.scripted(|script| {
             script.unanswered.insert(call);

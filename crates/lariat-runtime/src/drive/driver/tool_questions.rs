@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use super::super::mailbox::{Mailbox, MailboxItem};
 use super::Driver;
 
-/// What a tool receives if the session asks nobody.
+/// What a tool receives if the session may not ask the user.
 const NOBODY: &str = "no user is available to answer";
 
 /// Sends the question of a tool to its run, and waits for the answer.

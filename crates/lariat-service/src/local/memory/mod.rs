@@ -282,7 +282,7 @@ pub(super) fn touched_paths(query: &NotesQuery, territory: &FileOwnership) -> BT
     named.filter_map(|path| relative_path(path, territory)).collect()
 }
 
-/// A path of the working directory, relative to the root of the project; `None` outside of it.
+/// A path of the working directory, relative to the root of the project; `None` outside it.
 pub(super) fn relative_path(path: &str, territory: &FileOwnership) -> Option<String> {
     let directory = territory.root().join(territory.directory());
     lookup::relative(directory.join(path).to_str()?, territory.root())
