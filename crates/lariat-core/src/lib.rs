@@ -37,6 +37,7 @@ pub mod opening;
 pub mod patch;
 pub mod permission;
 pub mod protected_names;
+pub mod question;
 pub mod replay;
 pub mod run;
 pub mod session;

@@ -15,7 +15,10 @@ use crate::file_access::FileAccessCheck;
 use crate::hooks::SessionHooks;
 use crate::id::{LoopId, RequestId, SessionId, ToolCallId};
 use crate::opening::SandboxOpening;
+use crate::question::UserAnswer;
 use crate::tool::{Access, ToolEffects, ToolError, ToolResult};
+
+pub use crate::question::UserQuestion;
 
 /// How much damage a tool call could do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -81,24 +84,6 @@ pub struct PermissionRequest {
     /// started, it does not run, because the answer is its result; a tool that runs receives the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Box<UserQuestion>>,
-}
-
-/// A question of the model or of a tool to the user.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct UserQuestion {
-    /// The text of the question.
-    pub text: String,
-    /// Answers to choose from; the user may give another answer. Empty for a free answer.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub options: Vec<String>,
-}
-
-impl UserQuestion {
-    /// Creates a question.
-    pub fn new(text: impl Into<String>, options: Vec<String>) -> Self {
-        Self { text: text.into(), options }
-    }
 }
 
 impl PermissionRequest {
@@ -207,6 +192,16 @@ pub enum PermissionDecision {
 }
 
 impl PermissionDecision {
+    /// Returns what a tool receives that asked the user.
+    pub fn into_answer(self) -> UserAnswer {
+        match self {
+            Self::Answered { text } => UserAnswer::Text(text),
+            Self::Withdrawn => UserAnswer::Withdrawn,
+            Self::Deny { reason } => UserAnswer::Declined { reason },
+            _ => UserAnswer::Declined { reason: None },
+        }
+    }
+
     /// Creates a denial with a reason for the model.
     pub fn deny(reason: impl Into<String>) -> Self {
         Self::Deny { reason: Some(reason.into()) }

@@ -14,7 +14,7 @@ use crate::content::Content;
 use crate::file_access::FileAccessCheck;
 use crate::id::{LoopId, SessionId, ToolCallId};
 use crate::opening::SandboxOpening;
-use crate::permission::{PermissionDecision, UserQuestion};
+use crate::question::{UserAnswer, UserQuestion};
 
 /// A tool that the model can call.
 pub trait AgentTool: Send + Sync {
@@ -226,7 +226,7 @@ pub type ToolUpdateFn = Arc<dyn Fn(ToolResult) + Send + Sync>;
 /// Receives status text for the user from a running tool.
 pub type ProgressFn = Arc<dyn Fn(String) + Send + Sync>;
 /// Asks the user a question of a running tool.
-pub type QuestionFn = Arc<dyn Fn(UserQuestion) -> BoxFuture<'static, PermissionDecision> + Send + Sync>;
+pub type QuestionFn = Arc<dyn Fn(UserQuestion) -> BoxFuture<'static, UserAnswer> + Send + Sync>;
 
 /// Whether a tool call may change anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -336,14 +336,16 @@ impl ToolContext {
     }
 
     /// Asks the user a question and waits for the answer without a time limit. The question and the answer are recorded.
-    /// [`PermissionDecision::Answered`] is an answer and [`PermissionDecision::Withdrawn`] the end of the run; everything
-    /// else declines, and so does a session in which no user can answer, at once.
+    /// A session in which no user can answer declines at once.
     ///
     /// A tool call asks one question at a time: another one before the answer is withdrawn.
-    pub fn ask(&self, question: UserQuestion) -> BoxFuture<'static, PermissionDecision> {
+    pub fn ask(&self, question: UserQuestion) -> BoxFuture<'static, UserAnswer> {
         match &self.on_question {
             Some(ask) => ask(question),
-            None => Box::pin(std::future::ready(PermissionDecision::deny("no user is available to answer"))),
+            None => {
+                let reason = Some("no user is available to answer".to_owned());
+                Box::pin(std::future::ready(UserAnswer::Declined { reason }))
+            }
         }
     }
 }

@@ -5,7 +5,7 @@
 //! shortened, and shown with the name of the server. Lariat never opens an address.
 
 use lariat_core::display;
-use lariat_core::permission::{PermissionDecision, UserQuestion};
+use lariat_core::question::{UserAnswer, UserQuestion};
 use lariat_core::tool::QuestionFn;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
@@ -137,10 +137,10 @@ fn is_openable(url: &Url, host: &Host<&str>) -> bool {
 /// The answer of the user.
 async fn answer(ask: &QuestionFn, question: UserQuestion) -> Asked<String> {
     match ask(question).await {
-        PermissionDecision::Answered { text } => Ok(text),
-        PermissionDecision::Withdrawn => Err(ElicitationAnswer::Cancel),
-        PermissionDecision::Deny { reason: Some(reason) } => declined(reason),
-        _ => declined("the user declined to answer"),
+        UserAnswer::Text(text) => Ok(text),
+        UserAnswer::Withdrawn => Err(ElicitationAnswer::Cancel),
+        UserAnswer::Declined { reason: Some(reason) } => declined(reason),
+        UserAnswer::Declined { reason: None } => declined("the user declined to answer"),
     }
 }
 

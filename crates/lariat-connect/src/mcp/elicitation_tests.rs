@@ -16,12 +16,11 @@ fn person(answers: &[&str]) -> Person {
     let asked: Arc<Mutex<Vec<UserQuestion>>> = Arc::default();
     let (seen, answers) =
         (Arc::clone(&asked), answers.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
-    let ask = move |question: UserQuestion| -> lariat_core::BoxFuture<'static, PermissionDecision> {
+    let ask = move |question: UserQuestion| -> lariat_core::BoxFuture<'static, UserAnswer> {
         let mut seen = seen.lock().unwrap();
         let answer = answers.get(seen.len()).cloned();
         seen.push(question);
-        let decision = answer
-            .map_or(PermissionDecision::Deny { reason: None }, |text| PermissionDecision::Answered { text });
+        let decision = answer.map_or(UserAnswer::Declined { reason: None }, UserAnswer::Text);
         Box::pin(std::future::ready(decision))
     };
     Person { ask: Arc::new(ask), asked }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::display;
-use lariat_core::permission::{PermissionDecision, UserQuestion};
+use lariat_core::question::{UserAnswer, UserQuestion};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
@@ -369,7 +369,7 @@ impl McpServer {
             answer = ask(UserQuestion::new(text, options)) => answer,
             () = observer.cancel.cancelled() => return Err(McpError::Cancelled),
         };
-        if !matches!(&answer, PermissionDecision::Answered { text } if text == ACCEPT) {
+        if !matches!(&answer, UserAnswer::Text(text) if text == ACCEPT) {
             return Err(changed);
         }
         let accepted = {

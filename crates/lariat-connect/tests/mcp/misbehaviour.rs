@@ -7,7 +7,7 @@ use lariat_connect::mcp::{
     CallObserver, McpClient, McpContent, McpError, McpLimits, McpServerState, ProtocolEra, ToolChangeKind,
 };
 use lariat_core::cancel::CancellationToken;
-use lariat_core::permission::PermissionDecision;
+use lariat_core::question::UserAnswer;
 use lariat_core::tool::QuestionFn;
 use lariat_host::process::Supervisor;
 use serde_json::json;
@@ -215,7 +215,7 @@ async fn the_deadline_does_not_run_while_the_user_is_asked() {
     let slow: QuestionFn = Arc::new(|_| {
         Box::pin(async {
             tokio::time::sleep(Duration::from_millis(2_500)).await;
-            PermissionDecision::Answered { text: "Ada".to_owned() }
+            UserAnswer::Text("Ada".to_owned())
         })
     });
     let observer = CallObserver::new(&cancel, &|_| {}).with_user(Some(slow));

@@ -12,6 +12,7 @@ use lariat_core::event::QueueKind;
 use lariat_core::id::{MessageId, RequestId, ToolCallId};
 use lariat_core::message::AgentMessage;
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
+use lariat_core::question::UserAnswer;
 use lariat_core::tool::ToolResult;
 use tokio::sync::oneshot;
 
@@ -47,7 +48,7 @@ pub(crate) enum MailboxItem {
     /// A running tool asks the user. Dropping `reply` withdraws the question.
     Ask {
         request: Box<PermissionRequest>,
-        reply: oneshot::Sender<PermissionDecision>,
+        reply: oneshot::Sender<UserAnswer>,
     },
     Update {
         call: ToolCallId,

@@ -7,6 +7,7 @@ use lariat_core::event::{AgentEvent, RunOutcome};
 use lariat_core::permission::{
     AskBeforeEffects, PermissionDecision, PermissionPolicy, PolicyQuery, UserQuestion, Verdict,
 };
+use lariat_core::question::UserAnswer;
 use lariat_core::tool::{Tool, ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_runtime::{Agent, RunStream};
 use lariat_test::{Act, Answer, Reply, ScriptedApprover};
@@ -162,9 +163,9 @@ impl Tool for AskingTool {
     async fn execute(&self, _params: Value, context: ToolContext) -> Result<ToolResult, ToolError> {
         let question = UserQuestion::new("Which one?", vec!["this".to_owned()]);
         Ok(ToolResult::text(match context.ask(question).await {
-            PermissionDecision::Answered { text } => format!("answered: {text}"),
-            PermissionDecision::Deny { reason } => format!("declined: {}", reason.unwrap_or_default()),
-            other => format!("{other:?}"),
+            UserAnswer::Text(text) => format!("answered: {text}"),
+            UserAnswer::Declined { reason } => format!("declined: {}", reason.unwrap_or_default()),
+            UserAnswer::Withdrawn => "withdrawn".to_owned(),
         }))
     }
 }

@@ -82,7 +82,7 @@ fn all(is_short: bool) -> Result<bool, String> {
     Ok(parts.into_iter().all(|passed| passed))
 }
 
-/// The first seed, and how many to play. A seed that somebody names is played alone.
+/// The first seed, and how many to play. A seed that the user names is played alone.
 fn seeds_options(options: &[&str]) -> Result<(u64, u64), String> {
     let count = if options.contains(&"--seed") { 1 } else { SEEDS.0 };
     Ok((number(options, "--seed", 0)?, number(options, "--count", count)?))

@@ -29,6 +29,7 @@ use lariat_core::id::{RequestId, ToolCallId};
 use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::model::{RequestMemo, SystemPrompt};
 use lariat_core::permission::PermissionDecision;
+use lariat_core::question::UserAnswer;
 use lariat_core::run::{Effect, Input, OpId, Run, RunEnd, RunParts};
 use lariat_core::session::FileChanges;
 use lariat_core::store::StoreError;
@@ -73,7 +74,7 @@ pub struct Driver {
     job_handles: Vec<(JobKey, AbortHandle)>,
     running_tools: Vec<RunningTool>,
     /// Tools that wait for an answer of the user.
-    asking_tools: Vec<(ToolCallId, oneshot::Sender<PermissionDecision>)>,
+    asking_tools: Vec<(ToolCallId, oneshot::Sender<UserAnswer>)>,
     timers: Timers<TimerKey>,
     cancelled: Option<Cancelled>,
     start_seq: Option<u64>,

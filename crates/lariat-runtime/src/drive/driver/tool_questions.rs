@@ -8,7 +8,8 @@ use std::panic::AssertUnwindSafe;
 use lariat_core::BoxFuture;
 use lariat_core::content::ToolCall;
 use lariat_core::display;
-use lariat_core::permission::{DangerLevel, PermissionDecision, PermissionRequest, UserQuestion};
+use lariat_core::permission::{DangerLevel, PermissionDecision, PermissionRequest};
+use lariat_core::question::{UserAnswer, UserQuestion};
 use lariat_core::run::Input;
 use tokio::sync::oneshot;
 
@@ -16,21 +17,21 @@ use super::super::mailbox::{Mailbox, MailboxItem};
 use super::Driver;
 
 /// What a tool receives if the session may not ask the user.
-const NOBODY: &str = "no user is available to answer";
+const NO_USER: &str = "no user is available to answer";
 
 /// Sends the question of a tool to its run, and waits for the answer.
 pub(crate) fn send(
     mailbox: &Mailbox,
     call: &ToolCall,
     question: UserQuestion,
-) -> BoxFuture<'static, PermissionDecision> {
+) -> BoxFuture<'static, UserAnswer> {
     let request = PermissionRequest::new(call, display::block(&question.text))
         .with_danger(DangerLevel::Safe)
         .with_question(question);
     let (reply, answer) = oneshot::channel();
     // A run that is over drops the item, and with it the sender.
     let _ = mailbox.send(MailboxItem::Ask { request: Box::new(request), reply });
-    Box::pin(async move { answer.await.unwrap_or(PermissionDecision::Withdrawn) })
+    Box::pin(async move { answer.await.unwrap_or(UserAnswer::Withdrawn) })
 }
 
 impl Driver {
@@ -38,12 +39,12 @@ impl Driver {
     pub(super) fn ask_for_tool(
         &mut self,
         request: Box<PermissionRequest>,
-        reply: oneshot::Sender<PermissionDecision>,
+        reply: oneshot::Sender<UserAnswer>,
     ) {
         let is_allowed = AssertUnwindSafe(|| self.ports.policy.allows_questions());
         // A policy that panics allows nothing.
         if !std::panic::catch_unwind(is_allowed).unwrap_or(false) {
-            let _ = reply.send(PermissionDecision::deny(NOBODY));
+            let _ = reply.send(UserAnswer::Declined { reason: Some(NO_USER.to_owned()) });
             return;
         }
         let call = request.tool_call_id.clone();
@@ -60,7 +61,7 @@ impl Driver {
     pub(super) fn answer_tool(&mut self, request: &PermissionRequest, decision: &PermissionDecision) {
         let at = self.asking_tools.iter().position(|(call, _)| *call == request.tool_call_id);
         if let Some((_, reply)) = at.map(|at| self.asking_tools.swap_remove(at)) {
-            let _ = reply.send(decision.clone());
+            let _ = reply.send(decision.clone().into_answer());
         }
     }
 }
