@@ -103,9 +103,7 @@ pub fn editor_obstacle(script: &Script) -> Option<&'static str> {
             | Step::Restore(..)
             | Step::RefusedRestore(..)
             | Step::InterruptedRestore(..) => {
-                return Some(
-                    "an editor restores with the message `/restore`, which the host does not record as one",
-                );
+                return Some("an editor restores with a message (`/restore`)");
             }
             Step::Shell(..) | Step::RefusedShell(..) => {
                 return Some("an editor runs the commands of its user itself");

@@ -39,8 +39,21 @@ const OBSTACLES: &[(&str, &str)] = &[
         "a_slow_live_reader_reads_the_log",
         "an editor has one channel, and the agent waits until the editor reads it",
     ),
+    ("a_conversation_is_restored", RESTORES),
+    ("files_are_restored", RESTORES),
+    ("a_restore_returns_to_a_message", RESTORES),
+    ("a_restore_to_the_start_undoes_everything", RESTORES),
+    ("a_restore_is_refused_while_a_run_works", RESTORES),
+    ("an_unknown_point_is_not_restored", RESTORES),
+    ("a_restore_survives_a_crash", RESTORES),
+    ("a_users_command_runs_once", RUNS_COMMANDS),
+    ("a_users_command_excludes_runs", RUNS_COMMANDS),
+    ("a_users_command_is_interrupted", RUNS_COMMANDS),
+    ("a_crash_ends_a_users_command", RUNS_COMMANDS),
 ];
 const STEERS: &str = "a message that an editor sends while the agent works steers it";
+const RESTORES: &str = "an editor restores with a message (`/restore`)";
+const RUNS_COMMANDS: &str = "an editor runs the commands of its user itself";
 const CONTINUES: &str = "an editor continues a run only with a message";
 
 /// A home for `lariat acp`, with the model of the suite behind the scripted server.
