@@ -3,7 +3,7 @@
 //! The defaults: everything is readable except where keys are kept; the workspace is writable except for paths that
 //! control agents and tools; the network is disabled. Paths are absolute. Whether they exist is checked at each start.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
 use lariat_core::protected_names::{STARTUP, WORKSPACE};
@@ -210,7 +210,7 @@ impl Policy {
 pub fn is_internal(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => {
-            let [a, b, ..] = v4.octets();
+            let [a, b, c, _] = v4.octets();
             v4.is_loopback()
                 || v4.is_private()
                 || v4.is_link_local()
@@ -218,41 +218,38 @@ pub fn is_internal(address: IpAddr) -> bool {
                 || v4.is_broadcast()
                 || v4.is_multicast()
                 || v4.is_documentation()
+                || v4 == AZURE_HOST
                 || a == 0
                 || a >= 240
                 // Carrier-grade NAT, where one cloud has its metadata service, and benchmarking networks.
                 || (a == 100 && (64..128).contains(&b))
                 || (a == 198 && (18..20).contains(&b))
-                || (a == 192 && b == 0)
+                // Assignments of IETF protocols, where another cloud has its metadata service, and 6to4 relays.
+                || (a, b, c) == (192, 0, 0)
+                || (a, b, c) == (192, 88, 99)
         }
-        IpAddr::V6(v6) => {
-            if let Some(v4) = v6.to_ipv4_mapped() {
-                return is_internal(IpAddr::V4(v4));
-            }
-            let [first, second, ..] = v6.segments();
-            let embedded = |high: u16, low: u16| {
-                let [a, b] = high.to_be_bytes();
-                let [c, d] = low.to_be_bytes();
-                is_internal(IpAddr::from([a, b, c, d]))
-            };
-            v6.is_loopback()
-                || v6.is_unspecified()
-                || v6.is_multicast()
-                || (first & 0xfe00) == 0xfc00
-                || (first & 0xffc0) == 0xfe80
-                || (first & 0xffc0) == 0xfec0
-                || (first == 0x2001 && second == 0xdb8)
-                // NAT64 and 6to4 addresses contain an IPv4 address.
-                || (first == 0x64 && second == 0xff9b && {
-                    let [.., high, low] = v6.segments();
-                    embedded(high, low)
-                })
-                || (first == 0x2002 && {
-                    let [_, high, low, ..] = v6.segments();
-                    embedded(high, low)
-                })
-                || v6.segments().iter().take(6).all(|part| *part == 0)
-        }
+        IpAddr::V6(v6) => is_internal_v6(v6),
+    }
+}
+
+/// Where Azure serves certificates and settings to its machines, although the address looks public.
+const AZURE_HOST: Ipv4Addr = Ipv4Addr::new(168, 63, 129, 16);
+
+fn is_internal_v6(v6: Ipv6Addr) -> bool {
+    let embedded = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        is_internal(IpAddr::from([a, b, c, d]))
+    };
+    match v6.segments() {
+        // Mapped, NAT64 and 6to4 addresses contain an IPv4 address.
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
+        [0x2002, high, low, ..] => embedded(high, low),
+        // Assignments of IETF protocols, among them Teredo, which hides an IPv4 address.
+        [0x2001, 0..0x200, ..] => true,
+        // Documentation.
+        [0x2001, 0xdb8, ..] | [0x3fff, 0..0x1000, ..] => true,
+        // Only this network is public.
+        [first, ..] => first & 0xe000 != 0x2000,
     }
 }
 

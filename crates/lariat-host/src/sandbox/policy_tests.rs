@@ -44,6 +44,15 @@ fn recognises_internal_addresses() {
         "2002:7f00:1::",
         "::127.0.0.1",
         "ff02::1",
+        "168.63.129.16",
+        "192.0.0.192",
+        "192.88.99.1",
+        "64:ff9b:1::808:808",
+        "::ffff:0:127.0.0.1",
+        "2001::1",
+        "3fff::1",
+        "100::1",
+        "fec0::1",
     ];
     for address in internal {
         assert!(is_internal(address.parse().unwrap()), "{address}");
@@ -56,6 +65,9 @@ fn recognises_internal_addresses() {
         "172.32.0.1",
         "2606:4700::1111",
         "64:ff9b::808:808",
+        "192.0.78.9",
+        "2001:200::1",
+        "2002:808:808::1",
     ] {
         assert!(!is_internal(address.parse().unwrap()), "{address}");
     }
