@@ -125,7 +125,7 @@ pub enum Effect {
         /// Input of the strategy.
         query: Box<CompactionQuery>,
     },
-    /// A model call, token count, timer, compaction, filter run or call of hooks is no longer needed.
+    /// The run does not need a model call, token count, timer, compaction, filter run or call of hooks any more.
     Abandon {
         /// Id of the operation.
         op: OpId,

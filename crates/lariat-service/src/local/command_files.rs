@@ -89,7 +89,7 @@ pub struct SkillsForFiles {
 }
 
 impl SkillsForFiles {
-    /// Selects the skills with `paths`, and returns the problems with their globs; `None` if there is no such skill.
+    /// Selects the skills with `paths`, and returns the problems with their globs; `None` if no skill has them.
     pub fn new(skills: &SkillSet, territory: &FileOwnership) -> (Option<Self>, Vec<String>) {
         let mut problems = Vec::new();
         let mut globs = Vec::new();

@@ -97,7 +97,7 @@ impl McpServers {
         self.servers.iter().map(|usable| usable.entry.config.name.as_str()).collect()
     }
 
-    /// The text of a prompt that the user invoked by the name of its command; `None` if there is no such prompt. Starts the
+    /// The text of a prompt that the user invoked by the name of its command; `None` if no prompt has it. Starts the
     /// server.
     pub(crate) async fn prompt_text(&self, command: &str, arguments: &str) -> Option<String> {
         let (server, _) = command.strip_prefix("mcp__")?.split_once("__")?;

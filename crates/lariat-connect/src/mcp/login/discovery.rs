@@ -72,7 +72,9 @@ pub(super) async fn discover(
         (Some(configured), _) => {
             let url = address(configured)?;
             let found: Option<AuthorizationServer> = document(client, &url).await?;
-            found.ok_or_else(|| failed(format!("there is no metadata at {}", shown(configured))))?
+            found.ok_or_else(|| {
+                failed(format!("the authorization server has no metadata at {}", shown(configured)))
+            })?
         }
         (None, Some(metadata)) if !metadata.authorization_servers.is_empty() => {
             let issuer = metadata.authorization_servers.first().map(String::as_str).unwrap_or_default();

@@ -104,7 +104,7 @@ pub(super) struct Tokens {
 
 /// Why an authorization server gave no token.
 pub(super) enum TokenError {
-    /// The grant is no longer valid: the user must log in again.
+    /// The grant has ended: the user must log in again.
     Refused(String),
     /// The server could not be asked, or failed.
     Failed(McpError),
@@ -145,7 +145,7 @@ pub(super) async fn request(
     tokens.ok_or_else(|| TokenError::Failed(failed("the authorization server gave no bearer token")))
 }
 
-/// Tells a server that a token is no longer used (RFC 7009).
+/// Tells a server that Lariat has dropped a token (RFC 7009).
 pub(super) async fn revoke(
     http: &HttpClient,
     endpoint: &str,
