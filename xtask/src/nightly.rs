@@ -68,11 +68,23 @@ pub(crate) fn run(workspace: &Workspace, names: &[String]) -> Result<()> {
             bail!("unknown shard `{name}`; `cargo xtask nightly` lists them");
         };
         let start = Instant::now();
+        let mut failed = Vec::new();
         for command in *commands {
             println!("\n==> cargo xtask {command}");
             let start = Instant::now();
-            CommandLine::cargo("xtask").with_arguments(command.split(' ')).run(workspace)?;
-            println!("<== cargo xtask {command}: {} s", start.elapsed().as_secs());
+            // The other commands of the shard say something too.
+            let result = CommandLine::cargo("xtask").with_arguments(command.split(' ')).run(workspace);
+            let seconds = start.elapsed().as_secs();
+            match result {
+                Ok(()) => println!("<== cargo xtask {command}: {seconds} s"),
+                Err(error) => {
+                    println!("<== cargo xtask {command}: failed after {seconds} s: {error}");
+                    failed.push(*command);
+                }
+            }
+        }
+        if !failed.is_empty() {
+            bail!("shard {name}: failed: {}", failed.join(", "));
         }
         let took = start.elapsed();
         println!("\nshard {name}: passed in {} min {} s", took.as_secs() / 60, took.as_secs() % 60);

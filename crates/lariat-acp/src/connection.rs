@@ -4,14 +4,15 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use lariat_core::id::SessionId;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::wire::{RpcError, Update, request_line, response_line};
+use crate::wire::draft::{self, Activity};
+use crate::wire::{Protocol, RpcError, Update, request_line, response_line};
 
 /// Maximum number of messages that wait for the editor to read them.
 pub(crate) const MAX_WAITING: usize = 256;
@@ -26,6 +27,8 @@ struct Inner {
     /// their number; an editor that does not answer about files is not asked about more.
     waiting: Mutex<HashMap<u64, oneshot::Sender<Result<Value, RpcError>>>>,
     next_id: AtomicU64,
+    /// Chosen by `initialize`.
+    protocol: OnceLock<Protocol>,
 }
 
 /// A request to the editor.
@@ -39,8 +42,19 @@ pub(crate) struct SentRequest {
 impl Connection {
     /// Sends messages to the writer of these lines.
     pub(crate) fn new(lines: mpsc::Sender<String>) -> Self {
-        let inner = Inner { lines, waiting: Mutex::default(), next_id: AtomicU64::new(1) };
+        let inner =
+            Inner { lines, waiting: Mutex::default(), next_id: AtomicU64::new(1), protocol: OnceLock::new() };
         Self(Arc::new(inner))
+    }
+
+    /// Chooses the version of the protocol, once.
+    pub(crate) fn set_protocol(&self, protocol: Protocol) {
+        let _ = self.0.protocol.set(protocol);
+    }
+
+    /// The version of the protocol.
+    pub(crate) fn protocol(&self) -> Protocol {
+        self.0.protocol.get().copied().unwrap_or_default()
     }
 
     async fn send(&self, line: String) {
@@ -55,6 +69,24 @@ impl Connection {
 
     /// Reports something that happened in a session.
     pub(crate) async fn update(&self, session_id: &SessionId, update: &Update) {
+        match self.protocol() {
+            Protocol::Stable => self.notify(session_id, json!(update)).await,
+            Protocol::Draft => {
+                if let Some(update) = draft::update(update) {
+                    self.notify(session_id, update).await;
+                }
+            }
+        }
+    }
+
+    /// Reports what a session does. Version 1 says it with the response to a prompt.
+    pub(crate) async fn state(&self, session_id: &SessionId, activity: &Activity) {
+        if self.protocol() == Protocol::Draft {
+            self.notify(session_id, draft::state(activity)).await;
+        }
+    }
+
+    async fn notify(&self, session_id: &SessionId, update: Value) {
         let params = json!({ "sessionId": session_id.as_str(), "update": update });
         self.send(request_line(None, "session/update", &params)).await;
     }

@@ -29,6 +29,8 @@ pub(crate) fn changes(diff: &str, directory: &Path) -> Vec<(ToolContent, Locatio
 
 /// A hunk that is being read.
 struct Hunk {
+    /// The lines as they are in the diff.
+    raw: String,
     old: String,
     new: String,
     /// Lines that each side still has.
@@ -48,6 +50,7 @@ impl Hunk {
         let (new, _) = rest.split_once(" @@")?;
         let ((old_start, old_left), (new_start, new_left)) = (range(old)?, range(new)?);
         Some(Self {
+            raw: format!("{line}\n"),
             old: String::new(),
             new: String::new(),
             old_left,
@@ -69,6 +72,7 @@ impl Hunk {
                         side.pop();
                     }
                 }
+                self.keep(line);
                 return true;
             }
             Some(' ') if self.old_left > 0 && self.new_left > 0 => (true, true),
@@ -76,6 +80,7 @@ impl Hunk {
             Some('+') if self.new_left > 0 => (false, true),
             _ => return false,
         };
+        self.keep(line);
         for (side, left, is_in) in [
             (&mut self.old, &mut self.old_left, self.last.0),
             (&mut self.new, &mut self.new_left, self.last.1),
@@ -89,6 +94,11 @@ impl Hunk {
         true
     }
 
+    fn keep(&mut self, line: &str) {
+        self.raw.push_str(line);
+        self.raw.push('\n');
+    }
+
     fn finish(self, path: &str, directory: &Path) -> Option<(ToolContent, Location)> {
         if path.is_empty() {
             return None;
@@ -96,7 +106,7 @@ impl Hunk {
         let path = directory.join(path).display().to_string();
         let location = Location { path: path.clone(), line: Some(self.line) };
         let old_text = (!self.is_new_file).then_some(self.old);
-        Some((ToolContent::Diff { path, old_text, new_text: self.new }, location))
+        Some((ToolContent::Diff { path, old_text, new_text: self.new, hunk: self.raw }, location))
     }
 }
 

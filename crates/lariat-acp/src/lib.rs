@@ -35,4 +35,4 @@ mod wire;
 
 pub use buffers::EditorBuffers;
 pub use project::{Choice, EditorServers, Project, Projects, SlashCommand};
-pub use server::{AgentInfo, serve};
+pub use server::{AgentInfo, ProtocolVersions, serve};

@@ -23,13 +23,11 @@ use crate::lines::{self, Line, MAX_LINE};
 use crate::project::Projects;
 use crate::session::OpenSession;
 use crate::wire::{
-    CancelParams, ClientCapabilities, Incoming, InitializeParams, PromptParams, RpcError, SessionParams,
-    parse,
+    CancelParams, ClientCapabilities, Incoming, InitializeParams, PromptParams, Protocol, RpcError,
+    SessionParams, draft, parse,
 };
 use crate::{prompt, slash};
 
-/// The version of the protocol.
-const PROTOCOL: u64 = 1;
 /// Maximum number of requests that are answered at the same time.
 const MAX_REQUESTS: usize = 64;
 /// Maximum number of sessions that are open at the same time.
@@ -48,6 +46,16 @@ pub struct AgentInfo {
     pub version: String,
 }
 
+/// The versions of the protocol that an editor may choose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProtocolVersions {
+    /// Version 1.
+    #[default]
+    Stable,
+    /// Version 1 and the draft of version 2, which changes without notice.
+    WithDraft,
+}
+
 /// Serves an editor until it closes its side of the connection. `buffers` are those that the tools of the sessions have.
 ///
 /// # Errors
@@ -59,6 +67,7 @@ pub async fn serve(
     projects: Arc<dyn Projects>,
     buffers: EditorBuffers,
     info: AgentInfo,
+    versions: ProtocolVersions,
 ) -> io::Result<()> {
     let (lines, outgoing) = mpsc::channel(MAX_WAITING);
     let mut writing = tokio::spawn(lines::write_all(writer, outgoing));
@@ -67,6 +76,7 @@ pub async fn serve(
         projects,
         buffers,
         info,
+        versions,
         connection: Connection::new(lines),
         editor: OnceLock::new(),
         open: Mutex::default(),
@@ -104,6 +114,7 @@ struct Server {
     projects: Arc<dyn Projects>,
     buffers: EditorBuffers,
     info: AgentInfo,
+    versions: ProtocolVersions,
     connection: Connection,
     /// What the editor can do; empty before `initialize`.
     editor: OnceLock<ClientCapabilities>,
@@ -174,13 +185,32 @@ impl Server {
 
     fn initialize(&self, params: Value) -> Result<Value, RpcError> {
         let params: InitializeParams = read(params)?;
-        // The editor decides whether it can work with our version.
-        let _ = params.protocol_version;
-        if self.editor.set(params.client_capabilities).is_err() {
+        let wants_draft = params.protocol_version.as_u64() >= Some(Protocol::Draft.version());
+        let protocol = match self.versions {
+            ProtocolVersions::WithDraft if wants_draft => Protocol::Draft,
+            // The editor decides whether it can work with this version.
+            _ => Protocol::Stable,
+        };
+        let editor = match protocol {
+            Protocol::Stable => params.client_capabilities,
+            Protocol::Draft => params.capabilities.of_draft(),
+        };
+        if self.editor.set(editor).is_err() {
             return Err(RpcError::invalid_request("the connection is initialized already"));
         }
+        self.connection.set_protocol(protocol);
+        let info = json!({
+            "name": self.info.name, "title": self.info.title, "version": self.info.version
+        });
+        if protocol == Protocol::Draft {
+            return Ok(json!({
+                "protocolVersion": protocol.version(),
+                "info": info,
+                "capabilities": draft::capabilities(),
+            }));
+        }
         Ok(json!({
-            "protocolVersion": PROTOCOL,
+            "protocolVersion": protocol.version(),
             "agentCapabilities": {
                 "loadSession": true,
                 "promptCapabilities": { "image": true, "audio": false, "embeddedContext": true },
@@ -188,9 +218,7 @@ impl Server {
                 "sessionCapabilities": { "list": {}, "resume": {}, "close": {}, "delete": {} },
             },
             "authMethods": [],
-            "agentInfo": {
-                "name": self.info.name, "title": self.info.title, "version": self.info.version
-            },
+            "agentInfo": info,
         }))
     }
 
@@ -207,7 +235,7 @@ impl Server {
         let command_id = session.register_prompt(id.clone())?;
         tokio::spawn(async move {
             match slash::parse(&content, session.project()) {
-                Some(command) => session.command(command_id, command).await,
+                Some(command) => session.command(command_id, &content, command).await,
                 None => session.prompt(command_id, content).await,
             }
             drop(slot);

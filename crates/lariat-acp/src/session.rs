@@ -1,7 +1,8 @@
 //! A session that the editor has open: its prompts, its questions and its options.
 //!
 //! `follow` reads the log of the session and sends updates. Prompts end there too, so the response to a prompt comes after
-//! every update that belongs to it. Invariants: a prompt gets exactly one response; a question that was answered elsewhere
+//! every update that belongs to it. In the draft of version 2, the response says that the message is in the session, and a
+//! state says how the work ended. Invariants: a prompt gets exactly one response; a question that was answered elsewhere
 //! or is no longer needed is withdrawn in the editor; an answer that is not clear approves nothing.
 
 mod follow;
@@ -28,7 +29,9 @@ use crate::connection::Connection;
 use crate::project::Project;
 use crate::slash::{self, Command};
 use crate::stop::StopReason;
-use crate::wire::{ClientCapabilities, ContentBlock, Notice, RpcError, Severity, Update};
+use crate::transcript::user_chunks;
+use crate::wire::draft::{self, Activity};
+use crate::wire::{ClientCapabilities, ContentBlock, Notice, Protocol, RpcError, Severity, Update};
 use options::ChosenOptions;
 
 /// The name of this client in journals.
@@ -101,6 +104,8 @@ struct State {
     lost: Option<Problem>,
     /// How the prompts end if the user decides against the plan that the editor shows.
     plan: Option<Result<StopReason, RpcError>>,
+    /// What the editor knows about the work, in the draft of version 2.
+    activity: Option<Activity>,
 }
 
 /// A prompt without a response.
@@ -115,6 +120,8 @@ struct ActivePrompt {
     is_cancelled: bool,
     /// Whether the queue was resumed for it. A second time would not help.
     is_resumed: bool,
+    /// Whether the editor has the response, which comes before the end in the draft of version 2.
+    is_acknowledged: bool,
 }
 
 impl OpenSession {
@@ -140,6 +147,7 @@ impl OpenSession {
                 calls: HashMap::new(),
                 lost: None,
                 plan: None,
+                activity: None,
             }),
             ended: Notify::new(),
             follower: Mutex::default(),
@@ -171,9 +179,16 @@ impl OpenSession {
     /// Modes and options, for the response that opens the session.
     pub(crate) fn described(&self) -> Value {
         let state = self.state();
+        let project = &self.opening.project;
+        if self.opening.connection.protocol() == Protocol::Draft {
+            return json!({
+                "configOptions": draft::options(&state.options.list(project)),
+                "availableCommands": draft::commands(&slash::available(project)),
+            });
+        }
         json!({
-            "modes": state.options.modes(&self.opening.project),
-            "configOptions": state.options.list(&self.opening.project),
+            "modes": state.options.modes(project),
+            "configOptions": state.options.list(project),
         })
     }
 
@@ -231,6 +246,7 @@ impl OpenSession {
             message: None,
             is_cancelled: false,
             is_resumed: false,
+            is_acknowledged: false,
         });
         Ok(command_id)
     }
@@ -258,7 +274,10 @@ impl OpenSession {
     }
 
     /// Runs a command instead of a registered prompt.
-    pub(crate) async fn command(&self, command_id: CommandId, command: Command) {
+    pub(crate) async fn command(&self, command_id: CommandId, content: &PromptContent, command: Command) {
+        if self.opening.connection.protocol() == Protocol::Draft {
+            self.repeat(&command_id, content).await;
+        }
         let result = match command {
             Command::Send(action, done) => self.send(*action).await.map(|_| done.to_owned()),
             Command::Context => {
@@ -280,6 +299,24 @@ impl OpenSession {
         self.end_prompt(&command_id, result).await;
     }
 
+    /// Acknowledges a command and repeats it, as for a message.
+    async fn repeat(&self, command_id: &CommandId, content: &PromptContent) {
+        let request_id = {
+            let mut state = self.state();
+            let prompt = state.prompts.iter_mut().find(|prompt| prompt.command_id == *command_id);
+            prompt.map(|prompt| {
+                prompt.is_acknowledged = true;
+                prompt.request_id.clone()
+            })
+        };
+        let Some(request_id) = request_id else { return };
+        self.acknowledge(&request_id, command_id.as_str()).await;
+        for update in user_chunks(command_id.as_str(), &content.0) {
+            self.update(update).await;
+        }
+        self.report(Activity::Running).await;
+    }
+
     /// Responds to a prompt, unless it has its response.
     pub(crate) async fn end_prompt(&self, command_id: &CommandId, result: Result<StopReason, RpcError>) {
         let prompt = {
@@ -295,8 +332,21 @@ impl OpenSession {
     async fn respond(&self, prompt: ActivePrompt, result: Result<StopReason, RpcError>) {
         // A cancelled prompt ends as cancelled, whatever else went wrong while it stopped.
         let result = if prompt.is_cancelled { Ok(StopReason::Cancelled) } else { result };
-        let response = result.map(|reason| json!({ "stopReason": reason }));
-        self.opening.connection.respond(&prompt.request_id, response).await;
+        match (self.opening.connection.protocol(), result) {
+            (Protocol::Stable, result) => {
+                let response = result.map(|reason| json!({ "stopReason": reason }));
+                self.opening.connection.respond(&prompt.request_id, response).await;
+            }
+            (Protocol::Draft, Err(error)) if !prompt.is_acknowledged => {
+                self.opening.connection.respond(&prompt.request_id, Err(error)).await;
+            }
+            (Protocol::Draft, result) => {
+                if !prompt.is_acknowledged {
+                    self.acknowledge(&prompt.request_id, prompt.command_id.as_str()).await;
+                }
+                self.report(Activity::Idle(result)).await;
+            }
+        }
         self.ended.notify_waiters();
     }
 
@@ -308,11 +358,43 @@ impl OpenSession {
     }
 
     /// The journal has the message of the newest accepted prompt.
-    fn bind(&self, message: MessageId) {
-        let mut state = self.state();
-        let accepted = state.prompts.iter_mut().filter(|prompt| prompt.is_accepted);
-        if let Some(prompt) = accepted.rev().find(|prompt| prompt.message.is_none()) {
-            prompt.message = Some(message);
+    async fn bind(&self, message: MessageId) {
+        let is_draft = self.opening.connection.protocol() == Protocol::Draft;
+        let bound = {
+            let mut state = self.state();
+            let accepted = state.prompts.iter_mut().filter(|prompt| prompt.is_accepted);
+            accepted.rev().find(|prompt| prompt.message.is_none()).map(|prompt| {
+                prompt.message = Some(message);
+                prompt.is_acknowledged = is_draft;
+                prompt.request_id.clone()
+            })
+        };
+        if let Some(request_id) = bound.filter(|_| is_draft) {
+            self.acknowledge(&request_id, &message.to_string()).await;
+        }
+    }
+
+    /// Responds to a prompt whose message is in the session.
+    async fn acknowledge(&self, request_id: &Value, message_id: &str) {
+        self.opening.connection.respond(request_id, Ok(json!({ "messageId": message_id }))).await;
+    }
+
+    /// Says what the session does, if the editor does not know it yet.
+    async fn report(&self, activity: Activity) {
+        let is_known = {
+            let mut state = self.state();
+            let is_idle = |activity: &Activity| matches!(activity, Activity::Idle(_));
+            let is_known = match &state.activity {
+                Some(known) if is_idle(known) => is_idle(&activity),
+                known => known.as_ref() == Some(&activity),
+            };
+            if !is_known {
+                state.activity = Some(activity.clone());
+            }
+            is_known
+        };
+        if !is_known {
+            self.opening.connection.state(&self.id, &activity).await;
         }
     }
 

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use lariat_core::content::{Content, ToolCall as Call};
 use lariat_core::event::{AgentEvent, EventRecord, RecordedMessage, StreamDelta};
 use lariat_core::id::{MessageId, ToolCallId};
-use lariat_core::message::{AssistantMessage, SharedMessage, StopReason, ToolResultMessage, UserMessage};
+use lariat_core::message::{AssistantMessage, SharedMessage, StopReason, ToolResultMessage};
 use lariat_core::session::Task;
 use serde_json::Value;
 
 use crate::tool_call;
 use crate::wire::{
-    ClientCapabilities, ContentBlock, Notice, PlanEntry, PlanStatus, Priority, Severity, ToolCall,
+    ClientCapabilities, ContentBlock, Notice, PlanEntry, PlanStatus, Priority, Protocol, Severity, ToolCall,
     ToolStatus, Update,
 };
 
@@ -24,6 +24,7 @@ use crate::wire::{
 pub(crate) struct Transcript {
     directory: PathBuf,
     editor: ClientCapabilities,
+    protocol: Protocol,
     queued: HashMap<MessageId, SharedMessage>,
     /// Tool calls without a result, in the order in which the model requested them.
     open: Vec<Arc<Call>>,
@@ -49,10 +50,11 @@ struct StreamedReply {
 
 impl Transcript {
     /// Starts with an empty conversation in a directory.
-    pub(crate) fn new(directory: PathBuf, editor: ClientCapabilities) -> Self {
+    pub(crate) fn new(directory: PathBuf, editor: ClientCapabilities, protocol: Protocol) -> Self {
         Self {
             directory,
             editor,
+            protocol,
             queued: HashMap::new(),
             open: Vec::new(),
             ended: HashMap::new(),
@@ -276,7 +278,9 @@ impl Transcript {
         let id = message.id();
         if let Some(user) = message.as_user().filter(|user| user.origin.is_from_user()) {
             self.note_own(id);
-            if self.own.remove(&id) { Vec::new() } else { user_chunks(id, user) }
+            // An editor shows its own message at once in version 1, and when the agent repeats it in version 2.
+            let is_shown = self.own.remove(&id) && self.protocol == Protocol::Stable;
+            if is_shown { Vec::new() } else { user_chunks(&id.to_string(), &user.content) }
         } else if let Some(reply) = message.as_assistant() {
             self.reply(id, reply)
         } else if let Some(result) = message.as_tool_result() {
@@ -345,7 +349,8 @@ fn thought(id: MessageId, text: &str) -> Update {
     Update::AgentThoughtChunk { content: ContentBlock::text(text), message_id: id.to_string() }
 }
 
-fn user_chunks(id: MessageId, user: &UserMessage) -> Vec<Update> {
+/// A message of the user.
+pub(crate) fn user_chunks(id: &str, content: &[Content]) -> Vec<Update> {
     let block = |block: &Content| match block {
         Content::Text { text } => Some(ContentBlock::text(text)),
         Content::Image { data, mime_type } => {
@@ -353,8 +358,8 @@ fn user_chunks(id: MessageId, user: &UserMessage) -> Vec<Update> {
         }
         _ => None,
     };
-    let chunk = |content| Update::UserMessageChunk { content, message_id: id.to_string() };
-    user.content.iter().filter_map(block).map(chunk).collect()
+    let chunk = |content| Update::UserMessageChunk { content, message_id: id.to_owned() };
+    content.iter().filter_map(block).map(chunk).collect()
 }
 
 /// What a running tool call reports.

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use super::Transcript;
 use crate::replay::{Replay, Survey};
-use crate::wire::{ClientCapabilities, Update};
+use crate::wire::{ClientCapabilities, Protocol, Update};
 
 fn id(number: u128) -> MessageId {
     MessageId::new(Uuid::from_u128(number))
@@ -88,7 +88,7 @@ struct Editor(Transcript);
 
 impl Editor {
     fn new() -> Self {
-        Self(Transcript::new(PathBuf::from("/project"), ClientCapabilities::default()))
+        Self(Transcript::new(PathBuf::from("/project"), ClientCapabilities::default(), Protocol::Stable))
     }
 
     fn durable(&mut self, event: AgentEvent) -> Vec<Value> {
@@ -242,7 +242,8 @@ fn what_ends_a_run_is_visible_in_every_editor() {
     };
     let plain = Editor::new().durable(reached());
     assert!(said(&plain)[0].1.contains("the cost limit is reached"), "{plain:?}");
-    let mut editor = Editor(Transcript::new(PathBuf::from("/project"), ClientCapabilities::all()));
+    let mut editor =
+        Editor(Transcript::new(PathBuf::from("/project"), ClientCapabilities::all(), Protocol::Stable));
     let notice =
         json!({"sessionUpdate": "notice", "severity": "warning", "title": "the cost limit is reached"});
     assert_eq!(editor.durable(reached()), [notice]);

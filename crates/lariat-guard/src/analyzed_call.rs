@@ -81,6 +81,18 @@ impl AnalyzedCall {
         self.files_by(|target| [target.real.clone(), target.entry.clone()])
     }
 
+    /// Returns the real paths of the workspace files it writes, including those that commands write.
+    pub(crate) fn written(&self) -> Vec<PathBuf> {
+        let touched_files = self.parts.iter().flat_map(|part| &part.touched_files);
+        let written = touched_files.filter(|touch| touch.access == Access::Write && touch.is_inside);
+        let mut paths: Vec<_> = written
+            .map(|touch| touch.target.real.clone().unwrap_or_else(|| touch.target.named.clone()))
+            .collect();
+        paths.sort_unstable();
+        paths.dedup();
+        paths
+    }
+
     /// Like [`files`](Self::files), with the paths as named.
     pub(crate) fn files_as_named(&self) -> Vec<JudgedFile> {
         self.files_by(|target| [Some(target.named.clone()), None])

@@ -141,21 +141,15 @@ impl Guard {
 
     /// Returns the real paths of the workspace files that a tool call writes, as far as its arguments tell.
     pub fn written_files(&self, query: &Query<'_>) -> Vec<std::path::PathBuf> {
-        let call = AnalyzedCall::new(query.tool, query.arguments, query.effects, &self.context);
-        let touched_files = call.parts.iter().flat_map(|part| &part.touched_files);
-        let written = touched_files.filter(|touch| touch.access == Access::Write && touch.is_inside);
-        let mut paths: Vec<_> = written
-            .map(|touch| touch.target.real.clone().unwrap_or_else(|| touch.target.named.clone()))
-            .collect();
-        paths.sort_unstable();
-        paths.dedup();
-        paths
+        AnalyzedCall::new(query.tool, query.arguments, query.effects, &self.context).written()
     }
 
     /// Decides a tool call.
     pub fn judge(&self, query: &Query<'_>) -> Judgement {
         let call = AnalyzedCall::new(query.tool, query.arguments, query.effects, &self.context);
-        self.decide_parts(query, &call).with_files(call.files())
+        let mut judgement = self.decide_parts(query, &call);
+        (judgement.files, judgement.written) = (call.files(), call.written());
+        judgement
     }
 
     /// Decides a tool call by its parts.

@@ -108,6 +108,8 @@ pub struct Judgement {
     pub because: Vec<Reason>,
     /// The real paths, at the time of the decision, of the files that the tool call names.
     pub files: Vec<JudgedFile>,
+    /// The real paths of the workspace files that the tool call writes, as far as its arguments tell.
+    pub written: Vec<PathBuf>,
 }
 
 /// A file that a tool call names.
@@ -123,12 +125,7 @@ pub struct JudgedFile {
 impl Judgement {
     pub(crate) fn new(verdict: GuardDecision, danger: DangerLevel, mut because: Vec<Reason>) -> Self {
         because.truncate(MAX_REASONS);
-        Self { verdict, danger, because, files: Vec::new() }
-    }
-
-    pub(crate) fn with_files(mut self, files: Vec<JudgedFile>) -> Self {
-        self.files = files;
-        self
+        Self { verdict, danger, because, files: Vec::new(), written: Vec::new() }
     }
 
     /// Returns the reasons alone, for callers that state the decision themselves.

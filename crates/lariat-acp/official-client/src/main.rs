@@ -3,7 +3,10 @@
 //!
 //! `official-client PROGRAM [ARGUMENT]...` starts the agent. Every message of the agent is read into the types of the
 //! official crate and written from them again. If something was lost on the way, the agent sent what the protocol does
-//! not have, and the test receives a `violation`.
+//! not have, and the test receives a `violation`. `official-client --draft PROGRAM [ARGUMENT]...` does the same for the
+//! draft of version 2.
+
+mod draft;
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -189,15 +192,24 @@ async fn serve_test(connection: ConnectionTo<Agent>, test: Arc<Test>) -> Result<
     Ok(())
 }
 
+/// The agent, which ends with this process.
+fn agent_command(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> tokio::process::Command {
+    let program = arguments.next().expect("usage: official-client [--draft] PROGRAM [ARGUMENT]...");
+    let mut command = tokio::process::Command::new(program);
+    command.args(arguments).kill_on_drop(true);
+    command
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Error> {
-    let mut arguments = std::env::args_os().skip(1);
-    let program = arguments.next().expect("usage: official-client PROGRAM [ARGUMENT]...");
-    let mut agent = tokio::process::Command::new(program)
-        .args(arguments)
+    let arguments = std::env::args_os().skip(1);
+    if std::env::args_os().nth(1).is_some_and(|first| first == "--draft") {
+        draft::run(arguments.skip(1)).await;
+        return Ok(());
+    }
+    let mut agent = agent_command(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .kill_on_drop(true)
         .spawn()
         .expect("the agent starts");
     let test = Arc::new(Test::default());

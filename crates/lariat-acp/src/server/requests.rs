@@ -15,8 +15,8 @@ use crate::buffers::SessionBuffers;
 use crate::project::{EditorServers, Project};
 use crate::session::{Host, HostProcess, OpenSession, Opening, Start};
 use crate::wire::{
-    ListParams, McpServer, NamedValue, NewParams, OpenParams, RpcError, SessionParams, SetConfigParams,
-    SetModeParams,
+    ListParams, McpServer, NamedValue, NewParams, OpenParams, Protocol, RpcError, SessionParams,
+    SetConfigParams, SetModeParams, draft,
 };
 
 /// Sessions per page of a list.
@@ -29,14 +29,22 @@ impl Server {
     /// Answers a request.
     pub(super) async fn answer(self: &Arc<Self>, method: &str, params: Value) -> Result<Answered, RpcError> {
         let without_session = |response| Ok((response, None));
+        let protocol = self.connection.protocol();
         match method {
             "session/new" => self.create(read(params)?).await,
-            "session/load" => {
+            "session/load" if protocol == Protocol::Stable => {
                 let (described, session) = self.reopen(read(params)?, History::Shown).await?;
                 Ok((described, Some(session)))
             }
             "session/resume" => {
-                let (described, session) = self.reopen(read(params)?, History::Known).await?;
+                let history = match (protocol, params.get("replayFrom").filter(|from| !from.is_null())) {
+                    (Protocol::Stable, _) | (Protocol::Draft, None) => History::Known,
+                    (Protocol::Draft, Some(from)) if from["type"] == "start" => History::Shown,
+                    (Protocol::Draft, Some(_)) => {
+                        return Err(RpcError::invalid_params("`replayFrom` must have the type `start`"));
+                    }
+                };
+                let (described, session) = self.reopen(read(params)?, history).await?;
                 Ok((described, Some(session)))
             }
             "session/list" => without_session(self.list(read(params)?).await?),
@@ -51,7 +59,7 @@ impl Server {
                 self.delete(&SessionId::from(params.session_id.as_str())).await?;
                 without_session(json!({}))
             }
-            "session/set_mode" => {
+            "session/set_mode" if protocol == Protocol::Stable => {
                 let params: SetModeParams = read(params)?;
                 self.find(&params.session_id)?.set_mode(params.mode_id).await?;
                 without_session(json!({}))
@@ -60,9 +68,15 @@ impl Server {
                 let params: SetConfigParams = read(params)?;
                 let session = self.find(&params.session_id)?;
                 session.set_option(&params.config_id, &params.value).await?;
-                without_session(json!({ "configOptions": session.config_options() }))
+                let options = session.config_options();
+                without_session(match protocol {
+                    Protocol::Stable => json!({ "configOptions": options }),
+                    Protocol::Draft => json!({ "configOptions": draft::options(&options) }),
+                })
             }
-            "authenticate" => Err(RpcError::invalid_params("Lariat needs no authentication")),
+            "authenticate" if protocol == Protocol::Stable => {
+                Err(RpcError::invalid_params("Lariat needs no authentication"))
+            }
             _ => Err(RpcError::method_not_found(method)),
         }
     }

@@ -17,6 +17,7 @@ use super::{OpenSession, QueueState, Start};
 use crate::replay::{LeftOut, Replay, Survey};
 use crate::stop;
 use crate::transcript::Transcript;
+use crate::wire::draft::Activity;
 use crate::wire::{Cost, Update};
 
 /// Maximum number of live items that wait for durable ones.
@@ -41,7 +42,8 @@ pub(super) async fn run(
     start: Start,
     synced: oneshot::Sender<Result<(), Problem>>,
 ) {
-    let transcript = Transcript::new(session.directory().clone(), session.opening.editor.clone());
+    let (editor, protocol) = (session.opening.editor.clone(), session.opening.connection.protocol());
+    let transcript = Transcript::new(session.directory().clone(), editor, protocol);
     let (after, replay) = match start {
         Start::Replay => match survey(&session).await {
             Ok(left_out) => (None, Some(Replay::new(left_out))),
@@ -183,6 +185,9 @@ impl Follower {
         if view.title.is_some() {
             self.session.update(Update::SessionInfoUpdate { title: view.title, updated_at: None }).await;
         }
+        if view.status == SessionStatus::Running {
+            self.session.report(Activity::Running).await;
+        }
         self.session.refresh_questions().await;
     }
 
@@ -194,7 +199,7 @@ impl Follower {
         }
         let updates = self.transcript.durable(record);
         if let Some(message) = self.transcript.own_message() {
-            self.session.bind(message);
+            self.session.bind(message).await;
             if self.transcript.is_queued(message) {
                 self.session.deliver_if_idle(message).await;
             }
@@ -208,6 +213,7 @@ impl Follower {
             | AgentEvent::BudgetExtended { .. } => self.session.refresh_questions().await,
             AgentEvent::PermissionDecided { request_id, .. } => {
                 self.session.withdraw(&AskId::new(request_id.to_string())).await;
+                self.session.report_waiting().await;
             }
             AgentEvent::SessionDescribed(description) if description.title.is_some() => {
                 self.report_title(record.timestamp).await;
@@ -220,6 +226,7 @@ impl Follower {
                     self.session.end_prompts(result, |_| false, QueueState::Delivered).await;
                 }
             }
+            AgentEvent::AgentStart(_) => self.session.report(Activity::Running).await,
             AgentEvent::AgentEnd { outcome, .. } => self.end_run(outcome, record.timestamp).await,
             _ => {}
         }
@@ -250,7 +257,8 @@ impl Follower {
             return;
         }
         let queue = if outcome.is_completed() { QueueState::Delivered } else { QueueState::Paused };
-        self.session.end_prompts(result, |message| self.transcript.is_queued(message), queue).await;
+        self.session.end_prompts(result.clone(), |message| self.transcript.is_queued(message), queue).await;
+        self.session.report(Activity::Idle(result)).await;
     }
 
     async fn report_title(&self, at: Timestamp) {

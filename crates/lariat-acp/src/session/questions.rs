@@ -9,7 +9,8 @@ use super::{OpenSession, QueueState};
 use crate::connection::SentRequest;
 use crate::question::{self, PermissionForm, Reply};
 use crate::stop::StopReason;
-use crate::wire::{RpcError, ToolCall, ToolStatus, Update};
+use crate::wire::draft::{self, Activity};
+use crate::wire::{Protocol, RpcError, ToolCall, ToolStatus, Update};
 
 impl OpenSession {
     /// Shows the questions of a run that waits, and withdraws those that no longer need an answer.
@@ -47,6 +48,12 @@ impl OpenSession {
         true
     }
 
+    /// Says whether the run waits for an answer.
+    pub(super) async fn report_waiting(&self) {
+        let waits = !self.state().questions.is_empty();
+        self.report(if waits { Activity::RequiresAction } else { Activity::Running }).await;
+    }
+
     async fn ask(self: &Arc<Self>, ask: Ask, view: &SessionView) {
         let call = self.state().calls.get(&ask.id).cloned();
         let form = question::form(&ask, call.as_deref(), &view.plan.changes, self.directory());
@@ -59,12 +66,16 @@ impl OpenSession {
         let sent = if is_text {
             connection.request("elicitation/create", &question::text_form(self.id.as_str(), &ask)).await
         } else {
-            let params = json!({
-                "sessionId": self.id.as_str(), "toolCall": form.tool_call, "options": form.options
-            });
+            let params = match connection.protocol() {
+                Protocol::Stable => json!({
+                    "sessionId": self.id.as_str(), "toolCall": form.tool_call, "options": form.options
+                }),
+                Protocol::Draft => draft::permission(self.id.as_str(), &form.tool_call, &form.options),
+            };
             connection.request("session/request_permission", &params).await
         };
         self.state().questions.insert(ask.id.clone(), sent.id);
+        self.report_waiting().await;
         tokio::spawn(Arc::clone(self).wait_for_reply(ask, form, is_text, sent));
     }
 

@@ -11,6 +11,9 @@ pub(crate) struct InitializeParams {
     pub(crate) protocol_version: Value,
     #[serde(default)]
     pub(crate) client_capabilities: ClientCapabilities,
+    /// The name of the same in the draft of version 2.
+    #[serde(default)]
+    pub(crate) capabilities: ClientCapabilities,
 }
 
 /// What the editor can do, as far as Lariat uses it.
@@ -68,15 +71,22 @@ impl ClientCapabilities {
         self.elicitation.as_ref().is_some_and(|elicitation| elicitation.form.is_some())
     }
 
-    /// An editor that shows notices and compactions and has forms.
-    #[cfg(test)]
-    pub(crate) fn all() -> Self {
+    /// What an editor can do that speaks the draft of version 2: notices and compactions need no capability there, and
+    /// it has no files.
+    pub(crate) fn of_draft(self) -> Self {
         let yes = || Some(Value::Object(serde_json::Map::new()));
         Self {
             session: Some(SessionCapabilities { notices: yes(), compaction: yes() }),
-            elicitation: Some(ElicitationCapabilities { form: yes() }),
+            elicitation: self.elicitation,
             fs: FileCapabilities::default(),
         }
+    }
+
+    /// An editor that shows notices and compactions and has forms.
+    #[cfg(test)]
+    pub(crate) fn all() -> Self {
+        let form = Some(Value::Object(serde_json::Map::new()));
+        Self { elicitation: Some(ElicitationCapabilities { form }), ..Self::default() }.of_draft()
     }
 }
 

@@ -141,6 +141,9 @@ pub(crate) enum ToolContent {
         path: String,
         old_text: Option<String>,
         new_text: String,
+        /// The change as a hunk of a unified diff. Version 1 does not have it.
+        #[serde(skip)]
+        hunk: String,
     },
 }
 

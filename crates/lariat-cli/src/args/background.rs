@@ -1,4 +1,4 @@
-//! Arguments of the commands for sessions in the background.
+//! Arguments of the commands for sessions in the background, and of the command that serves an editor.
 
 use clap::{Args, Subcommand};
 
@@ -30,6 +30,13 @@ pub(crate) struct StopArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct AcpArgs {
+    /// Also offer the draft of protocol version 2, which changes without notice.
+    #[arg(long)]
+    pub(crate) draft_v2: bool,
 }
 
 #[derive(Args, Debug)]

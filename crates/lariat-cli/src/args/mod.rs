@@ -23,6 +23,7 @@ use clap::error::{ContextKind, ErrorKind};
 use clap::{Parser, Subcommand};
 
 use crate::exit::Exit;
+pub(crate) use background::AcpArgs;
 use background::{AttachArgs, HostArgs, PsArgs, StopArgs};
 use manage::{
     AuthArgs, CommandsArgs, CompleteArgs, CompletionsArgs, ConfigArgs, ContextArgs, DoctorArgs, InitArgs,
@@ -64,7 +65,7 @@ pub(crate) enum Command {
     /// Show or stop the background host.
     Host(HostArgs),
     /// Serve an editor over the Agent Client Protocol (ACP).
-    Acp,
+    Acp(AcpArgs),
     /// Show, approve and reject the changes that plan mode queued.
     Plan(PlanArgs),
     /// Compact the conversation of a session, preview it, or undo it.

@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use lariat_acp::{AgentInfo, Choice, EditorBuffers, EditorServers, Project, Projects, SlashCommand};
+use lariat_acp::{
+    AgentInfo, Choice, EditorBuffers, EditorServers, Project, Projects, ProtocolVersions, SlashCommand,
+};
 use lariat_api::{AskPolicy, ProblemCode, Sessions};
 use lariat_core::BoxFuture;
 use lariat_core::id::SessionId;
@@ -23,6 +25,7 @@ use serde_json::{Value, json};
 use tokio::io::BufReader;
 
 use super::{CommandResult, models, print, trust_prompt, ui};
+use crate::args::AcpArgs;
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::process_env::ProcessEnv;
@@ -31,7 +34,7 @@ use crate::process_env::ProcessEnv;
 const MAX_MODELS: usize = 200;
 
 /// Serves the editor that started this process.
-pub(crate) async fn acp(env: &ProcessEnv) -> CommandResult {
+pub(crate) async fn acp(env: &ProcessEnv, args: &AcpArgs) -> CommandResult {
     // Editors start this command anywhere, so only the settings of the user decide about the store.
     let home = if env.folders.home.is_dir() { env.folders.home.as_path() } else { Path::new("/") };
     let mut options = LoadOptions::new(home);
@@ -54,9 +57,10 @@ pub(crate) async fn acp(env: &ProcessEnv) -> CommandResult {
         title: "Lariat".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
+    let versions = if args.draft_v2 { ProtocolVersions::WithDraft } else { ProtocolVersions::Stable };
     let (input, output) = (BufReader::new(tokio::io::stdin()), tokio::io::stdout());
-    let served =
-        lariat_acp::serve(input, output, Arc::new(sessions), Arc::new(projects), buffers, info).await;
+    let (sessions, projects) = (Arc::new(sessions), Arc::new(projects));
+    let served = lariat_acp::serve(input, output, sessions, projects, buffers, info, versions).await;
     served.map_err(|error| {
         Problem::new(Exit::Failed, format!("the connection to the editor failed: {error}"))
     })?;

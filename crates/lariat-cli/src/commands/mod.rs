@@ -100,7 +100,7 @@ pub(crate) fn start() -> ExitCode {
             Command::Attach(args) => block_on(run::attach(&env, &args)),
             Command::Stop(args) => block_on(background::stop(&env, &args)),
             Command::Host(args) => block_on(background::host(&env, args)),
-            Command::Acp => block_on(acp::acp(&env)),
+            Command::Acp(args) => block_on(acp::acp(&env, &args)),
             Command::Plan(args) => block_on(plan::plan(&env, args)),
             Command::Compact(args) => block_on(compact::compact(&env, args)),
             Command::Pin(args) => block_on(pin::pin(&env, &args, true)),

@@ -3,6 +3,9 @@
 //! A rule never covers such a command by the beginning of its words, and it is never read-only: `python *` is everything,
 //! while `python -m json.tool` is one thing. The table of programs is in `runner_table`.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use super::runner_table::{ALWAYS, GIT_ANY, GIT_GLOBAL, GIT_OWN, GIT_RUNNING, INTERPRETERS, Runs, SOMETIMES};
 use super::sed::{self, SedUse};
 use super::subcommand::options_before_subcommand;
@@ -20,7 +23,8 @@ impl Command {
 
     /// Whether the program interprets programs: a shell, `python`, `node`, `psql`, `source`.
     pub fn is_interpreter(&self) -> bool {
-        self.program().is_some_and(|program| is_shell(program) || is_in(INTERPRETERS, strip_version(program)))
+        self.program()
+            .is_some_and(|program| is_shell(program) || INTERPRETER_NAMES.contains(strip_version(program)))
     }
 
     /// Whether its arguments or its input are run: interpreters, `xargs`, `find -exec`, `git -c`, `npx`, `make`. A rule must
@@ -62,15 +66,19 @@ impl Command {
     }
 }
 
-/// Whether a line of a table contains a name.
-fn is_in(lines: &[&str], name: &str) -> bool {
-    lines.iter().flat_map(|line| line.split(' ')).any(|listed| listed == name)
+static INTERPRETER_NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| names(INTERPRETERS));
+static ALWAYS_NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| names(ALWAYS));
+static GIT_RUNNING_NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| names(GIT_RUNNING));
+
+/// The names in the lines of a table.
+fn names(lines: &[&'static str]) -> HashSet<&'static str> {
+    lines.iter().flat_map(|line| line.split(' ')).collect()
 }
 
 /// Whether a program always runs its arguments. The dynamic loader has many names and runs the program it is given.
 fn is_always(program: &str) -> bool {
     let is_loader = (program.starts_with("ld-") || program.starts_with("ld.")) && program.contains("so");
-    is_loader || is_in(ALWAYS, program)
+    is_loader || ALWAYS_NAMES.contains(program)
 }
 
 fn git(arguments: &[Word]) -> bool {
@@ -83,7 +91,7 @@ fn git(arguments: &[Word]) -> bool {
     let Some(name) = subcommand.as_known() else { return true };
     let own = GIT_OWN.iter().find(|(listed, _)| *listed == name).map(|(_, options)| options);
     let reaches = |word: &Word| word.text.contains("ext::") || word.text.contains("fd::");
-    is_in(GIT_RUNNING, name)
+    GIT_RUNNING_NAMES.contains(name)
         || GIT_ANY.are_in(rest)
         || own.is_some_and(|options| options.are_in(rest))
         || rest

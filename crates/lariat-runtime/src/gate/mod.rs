@@ -239,7 +239,7 @@ impl Gate {
         let outside = requested.contains(&SandboxOpening::Outside);
         let guard_query = if outside { guard_query.with_confinement(Confinement::Open) } else { guard_query };
         let judgement = guard.judge(&guard_query);
-        self.checked.add(&query, &judgement);
+        self.checked.add(&query, arguments, &judgement);
         let reason = match verdict::combine(&hook_outcome, &judgement) {
             verdict::CombinedDecision::Run
                 if !approved && !self.are_granted(&requested, &guard_query, &guard) =>
@@ -394,15 +394,15 @@ impl PermissionPolicy for Gate {
         let access = if mode == Mode::Plan && !approved { Access::Reads } else { Access::Full };
         let mode = if approved && mode == Mode::Plan { Mode::Default } else { mode };
         let guard_query = self.guard_query(&query, &query.call.arguments, mode);
-        let files = Some(self.checked.judge(&query, &guard_query, Arc::clone(&guard)));
-        let mut clearance = CallPermit { access, files, ..CallPermit::default() };
+        let files = self.checked.start(&query, &guard_query, Arc::clone(&guard));
+        let mut clearance = CallPermit { access, files: Some(files.check), ..CallPermit::default() };
         if self.has_sandbox && access == Access::Full {
             clearance.openings =
                 self.grants.for_call(&query.call.id, &guard_query, &guard, &self.remembered_rules, approved);
         }
         if let Some(claims) = self.claims.as_ref().filter(|_| access == Access::Full) {
-            let paths = guard.written_files(&guard_query);
-            let held = claims.take(query.session_id.as_str(), paths).map_err(|taken| taken.to_string())?;
+            let held =
+                claims.take(query.session_id.as_str(), files.written).map_err(|taken| taken.to_string())?;
             clearance.held = Some(Box::new(held));
         }
         Ok(clearance)

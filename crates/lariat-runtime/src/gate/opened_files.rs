@@ -5,7 +5,7 @@
 //! process creates after the decision therefore leads nowhere.
 
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lariat_core::file_access::{FileAccessCheck, FileUse};
@@ -19,55 +19,84 @@ const MAX_CALLS: usize = 1_024;
 
 /// The files of tool calls that may run, as they were checked.
 #[derive(Debug, Default)]
-pub(super) struct CheckedCalls(Mutex<VecDeque<(String, CallFiles)>>);
+pub(super) struct CheckedCalls(Mutex<VecDeque<CheckedCall>>);
+
+#[derive(Debug)]
+struct CheckedCall {
+    key: String,
+    /// The arguments that were checked. A hook or the user may have changed them since.
+    arguments: Value,
+    files: CallFiles,
+}
+
+/// What a tool call that starts may do with files.
+pub(super) struct StartedFiles {
+    /// The check for every file that it opens.
+    pub(super) check: Arc<dyn FileAccessCheck>,
+    /// The workspace files that it writes, as far as its arguments tell.
+    pub(super) written: Vec<PathBuf>,
+}
 
 /// The files of one tool call.
 #[derive(Clone, Debug)]
 struct CallFiles {
     named: Vec<JudgedFile>,
+    /// The workspace files that it writes, which it claims when it starts.
+    written: Vec<PathBuf>,
     /// Something other than the rules allowed the tool call: the user, a plan or a hook.
     approved: bool,
 }
 
 impl CheckedCalls {
     /// Remembers the files of a tool call as they were checked.
-    pub(super) fn add(&self, query: &PolicyQuery<'_>, judgement: &Judgement) {
+    pub(super) fn add(&self, query: &PolicyQuery<'_>, arguments: &Value, judgement: &Judgement) {
         let approved = judgement.verdict != GuardDecision::Allow;
-        let key = key(query);
+        let files =
+            CallFiles { named: judgement.files.clone(), written: judgement.written.clone(), approved };
+        let checked = CheckedCall { key: key(query), arguments: arguments.clone(), files };
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.retain(|(known, _)| *known != key);
+        calls.retain(|known| known.key != checked.key);
         if calls.len() == MAX_CALLS {
             calls.pop_front();
         }
-        calls.push_back((key, CallFiles { named: judgement.files.clone(), approved }));
+        calls.push_back(checked);
     }
 
-    /// Takes the files of a tool call.
-    fn take(&self, query: &PolicyQuery<'_>) -> Option<CallFiles> {
+    /// Takes what was checked of a tool call.
+    fn take(&self, query: &PolicyQuery<'_>) -> Option<CheckedCall> {
         let key = key(query);
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = calls.iter().position(|(known, _)| *known == key)?;
-        calls.remove(at).map(|(_, files)| files)
+        let at = calls.iter().position(|known| known.key == key)?;
+        calls.remove(at)
     }
 
-    /// Returns the check for the files that a tool call opens now. If another process decided about the tool
-    /// call, only its arguments are known: the decision did not cover a file reached through links.
-    pub(super) fn judge(
+    /// Returns what a tool call may open now, and what it writes. If another process decided about the tool call, only
+    /// its arguments are known: the decision did not cover a file reached through links.
+    pub(super) fn start(
         &self,
         query: &PolicyQuery<'_>,
         question: &Query<'_>,
         guard: Arc<Guard>,
-    ) -> Arc<dyn FileAccessCheck> {
-        let files = self.take(query);
-        let files = files.unwrap_or_else(|| CallFiles { named: guard.named_files(question), approved: true });
-        Arc::new(OpenedFileCheck {
+    ) -> StartedFiles {
+        let checked = self.take(query);
+        let is_same = checked.as_ref().is_some_and(|checked| checked.arguments == *question.arguments);
+        let mut files = checked.map_or_else(
+            || CallFiles { named: guard.named_files(question), written: Vec::new(), approved: true },
+            |checked| checked.files,
+        );
+        if !is_same {
+            files.written = guard.written_files(question);
+        }
+        let written = std::mem::take(&mut files.written);
+        let check = Arc::new(OpenedFileCheck {
             guard,
             tool: question.tool.to_owned(),
             effects: question.effects,
             mode: question.mode,
             confinement: question.confinement,
             files,
-        })
+        });
+        StartedFiles { check, written }
     }
 }
 
@@ -83,7 +112,7 @@ pub(super) fn read_check(guard: Arc<Guard>) -> Arc<dyn FileAccessCheck> {
         effects: ToolEffects::READS,
         mode: Mode::Default,
         confinement: Confinement::Open,
-        files: CallFiles { named: Vec::new(), approved: false },
+        files: CallFiles { named: Vec::new(), written: Vec::new(), approved: false },
     })
 }
 

@@ -4,6 +4,7 @@
 //! protocol does not have.
 
 mod conformance;
+mod draft;
 mod files;
 mod hostile;
 mod long_session;
@@ -46,7 +47,7 @@ impl Editor {
 
     fn with_capabilities(fixture: &Fixture, capabilities: Value) -> Self {
         let client = std::env::var_os("ACP_CLIENT");
-        let mut editor = Self::spawn(fixture, client.as_deref());
+        let mut editor = Self::spawn(fixture, client.as_deref(), &["acp"]);
         editor.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": capabilities }));
         editor
     }
@@ -60,15 +61,17 @@ impl Editor {
 
     /// Starts an agent without a client between, and says nothing.
     fn raw(fixture: &Fixture) -> Self {
-        Self::spawn(fixture, None)
+        Self::spawn(fixture, None, &["acp"])
     }
 
-    fn spawn(fixture: &Fixture, client: Option<&OsStr>) -> Self {
-        let agent = fixture.command(&["acp"]);
+    /// Starts `lariat` with arguments, and a client between.
+    fn spawn(fixture: &Fixture, client: Option<&OsStr>, arguments: &[&str]) -> Self {
+        let agent = fixture.command(arguments);
         let mut command = match client {
             None => agent,
             Some(client) => {
                 let mut command = Command::new(client);
+                command.args(arguments.contains(&"--draft-v2").then_some("--draft"));
                 command.arg(agent.get_program()).args(agent.get_args()).env_clear();
                 command.envs(agent.get_envs().filter_map(|(name, value)| Some((name, value?))));
                 command.current_dir(fixture.workspace());
