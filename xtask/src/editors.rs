@@ -1,4 +1,5 @@
-//! Runs the tests of `lariat acp` through the client of the official crate, and prints what they measure.
+//! Runs the tests of `lariat acp` through the client of the official crate, and prints what they measure. Also runs `acpx`
+//! from npm, a client that others wrote.
 //!
 //! The client is outside the workspace, because the official crate changes a feature of `serde_json` for everything that is
 //! built with it.
@@ -6,10 +7,13 @@
 use anyhow::Result;
 
 use crate::command_line::CommandLine;
+use crate::node;
 use crate::workspace::Workspace;
 
 /// The package of the client.
 const CLIENT: &str = "crates/lariat-acp/official-client";
+/// Directory of the pinned version of `acpx`.
+const CLIENTS: &str = "crates/lariat-acp/clients";
 
 /// Builds the client and runs all tests.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
@@ -18,12 +22,20 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         .run(workspace)?;
     let client = workspace.absolute(&format!("{}/debug/official-client", workspace.target()));
     tests(&client).run(workspace)?;
+    let list = node::environment(workspace, "acpx", CLIENTS, "package.json")?;
+    acpx(list.trim_end_matches("/package.json")).run(workspace)?;
     figures(&client).run(workspace)
 }
 
 fn tests(client: &str) -> CommandLine {
     CommandLine::cargo("test --locked -p lariat-cli --test cli -- acp:: --test-threads=2")
         .with_environment("ACP_CLIENT", client)
+}
+
+/// The tests that need `acpx`.
+fn acpx(directory: &str) -> CommandLine {
+    CommandLine::cargo("test --locked -p lariat-cli --test cli -- acp::acpx --ignored --test-threads=1")
+        .with_environment("ACPX_NODE", directory)
 }
 
 /// The tests whose size the environment chooses, at full size.

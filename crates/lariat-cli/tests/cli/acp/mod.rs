@@ -3,6 +3,7 @@
 //! With `ACP_CLIENT` set (`cargo xtask editors`), the client of the official crate stands between, and reports what the
 //! protocol does not have.
 
+mod acpx;
 mod conformance;
 mod draft;
 mod files;
