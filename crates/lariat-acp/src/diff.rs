@@ -125,8 +125,16 @@ mod tests {
     use super::changes;
     use crate::wire::{Location, ToolContent};
 
+    /// The changes in the form of version 1, which has no hunks.
     fn parsed(diff: &str) -> Vec<(ToolContent, Location)> {
-        changes(diff, Path::new("/project"))
+        let mut changes = changes(diff, Path::new("/project"));
+        for (change, _) in &mut changes {
+            if let ToolContent::Diff { hunk, .. } = change {
+                assert!(hunk.starts_with("@@ -"), "{hunk}");
+                hunk.clear();
+            }
+        }
+        changes
     }
 
     fn change(path: &str, line: u32, old: Option<&str>, new: &str) -> (ToolContent, Location) {
@@ -134,6 +142,7 @@ mod tests {
             path: path.to_owned(),
             old_text: old.map(str::to_owned),
             new_text: new.to_owned(),
+            hunk: String::new(),
         };
         (diff, Location { path: path.to_owned(), line: Some(line) })
     }
