@@ -91,6 +91,18 @@ pub async fn export_claude(service: &LocalService, session_id: &SessionId) -> Re
     Ok(claude::export(session_id, &service.events(session_id).await?))
 }
 
+/// Exports the iterations of an actor and a critic as a session file of codeloops.
+///
+/// # Errors
+/// If the session does not exist or has no iterations, or the store fails.
+pub async fn export_codeloops(
+    service: &LocalService,
+    session_id: &SessionId,
+) -> Result<Vec<u8>, TransferError> {
+    let events = service.events(session_id).await?;
+    codeloops::export(&events).map_err(|error| TransferError::Unreadable(error.to_string()))
+}
+
 /// Imports an archive under its original id, and returns the id.
 ///
 /// # Errors

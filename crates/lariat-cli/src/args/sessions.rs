@@ -136,6 +136,8 @@ pub(crate) enum ExportFormat {
     Lariat,
     /// Claude Code session file.
     Claude,
+    /// Session file of codeloops, for iterations of an actor and a critic.
+    Codeloops,
     /// Events, one JSON document per line.
     Jsonl,
 }

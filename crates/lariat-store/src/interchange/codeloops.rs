@@ -1,13 +1,14 @@
-//! Imports sessions of codeloops.
+//! Imports and exports sessions of codeloops.
 //!
 //! In codeloops, an actor works and a critic judges: the file has one line at the start, one per iteration and one at the
 //! end. The import turns the prompt and the critic's feedback into user messages, and the actor's output into replies. An
-//! extension message keeps each whole line, with the diff, exit codes, durations and confidence.
+//! extension message keeps each whole line, with the diff, exit codes, durations and confidence. The export writes these
+//! lines again, with their fields in the order of the format.
 
 use std::sync::Arc;
 
 use lariat_core::content::Content;
-use lariat_core::event::AgentEvent;
+use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::{MessageId, SessionId};
 use lariat_core::message::{
     AgentMessage, AssistantMessage, ExtensionMessage, LlmMessage, Message, StopReason, UserMessage,
@@ -25,6 +26,66 @@ use super::{
 const KIND: &str = "codeloops/";
 /// The user message for a critic's decision without feedback.
 const NO_FEEDBACK: &str = "Continue.";
+
+/// The fields of all lines, in the order in which a line has them.
+const FIELDS: &[&str] = &[
+    "type",
+    "iteration_number",
+    "actor_output",
+    "actor_stderr",
+    "actor_exit_code",
+    "actor_duration_secs",
+    "git_diff",
+    "git_files_changed",
+    "critic_decision",
+    "feedback",
+    "outcome",
+    "iterations",
+    "summary",
+    "confidence",
+    "duration_secs",
+    "timestamp",
+    "prompt",
+    "working_dir",
+    "actor_agent",
+    "critic_agent",
+    "actor_model",
+    "critic_model",
+    "max_iterations",
+];
+
+/// Exports the iterations of a session as a session file.
+///
+/// # Errors
+/// If the session has no iterations.
+pub fn export(events: &[Event]) -> Result<Vec<u8>, InterchangeError> {
+    let imported = events.iter().filter_map(|event| match &event.event {
+        AgentEvent::MessagesImported { messages, .. } => Some(messages),
+        _ => None,
+    });
+    let mut file = Vec::new();
+    for message in imported.flatten() {
+        if let AgentMessage::Extension(extension) = &**message
+            && extension.kind.starts_with(KIND)
+            && let Value::Object(line) = &extension.data
+        {
+            write_line(&mut file, line);
+        }
+    }
+    if file.is_empty() {
+        return Err(InterchangeError::NoIterations);
+    }
+    Ok(file)
+}
+
+/// Writes the fields that the format knows in its order, and the others after them.
+fn write_line(file: &mut Vec<u8>, line: &Map<String, Value>) {
+    let known = FIELDS.iter().filter_map(|name| line.get_key_value(*name));
+    let other = line.iter().filter(|(name, _)| !FIELDS.contains(&name.as_str()));
+    let fields: Vec<String> =
+        known.chain(other).map(|(name, value)| format!("{}:{value}", Value::from(name.as_str()))).collect();
+    file.extend_from_slice(format!("{{{}}}\n", fields.join(",")).as_bytes());
+}
 
 /// Imports a session file.
 ///

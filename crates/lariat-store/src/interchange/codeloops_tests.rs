@@ -77,3 +77,18 @@ fn notes_damaged_lines() {
     assert_eq!(notes, [1, 2, 8]);
     assert!(matches!(import(b""), Err(InterchangeError::NoMessages { format: "codeloops", lines: 0 })));
 }
+
+#[test]
+fn exported_session_is_the_imported_file_byte_for_byte() {
+    let imported = import(SEED.as_bytes()).unwrap();
+    let exported = export(&imported.records(0)).unwrap();
+    assert_eq!(String::from_utf8(exported).unwrap(), SEED);
+    let unknown = SEED.replace(r#""iterations":3,"#, r#""iterations":3,"zeta":{"b":[1]},"#);
+    let again = export(&import(unknown.as_bytes()).unwrap().records(0)).unwrap();
+    assert!(
+        String::from_utf8(again)
+            .unwrap()
+            .ends_with("\"timestamp\":\"2025-01-27T15:32:14Z\",\"zeta\":{\"b\":[1]}}\n")
+    );
+    assert_eq!(export(&[]), Err(InterchangeError::NoIterations));
+}

@@ -55,7 +55,7 @@ pub struct Note {
     pub text: String,
 }
 
-/// Why a file cannot be imported.
+/// Why a file cannot be imported, or a session not exported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InterchangeError {
@@ -67,6 +67,9 @@ pub enum InterchangeError {
         /// Number of lines in the file.
         lines: usize,
     },
+    /// The session cannot be written in this format.
+    #[error("the session has no iterations of an actor and a critic")]
+    NoIterations,
 }
 
 impl fmt::Display for Note {

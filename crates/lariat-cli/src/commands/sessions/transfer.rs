@@ -69,6 +69,7 @@ pub(super) async fn export(service: &LocalService, args: &ExportArgs) -> Command
     let bytes = match args.format {
         ExportFormat::Lariat => transfer::export_archive(service, &session_id).await.map_err(problem)?,
         ExportFormat::Claude => transfer::export_claude(service, &session_id).await?,
+        ExportFormat::Codeloops => transfer::export_codeloops(service, &session_id).await.map_err(problem)?,
         ExportFormat::Jsonl => {
             let mut bytes = Vec::new();
             for event in service.events(&session_id).await? {
