@@ -136,7 +136,7 @@ pub struct AgentContext {
 
 /// Whether the session's hooks know that the session started, and what they answered.
 #[derive(Debug, Default)]
-struct SessionStartState {
+pub(super) struct SessionStartState {
     notified: bool,
     /// The session is new and replaces one that the user left.
     replaces_session: bool,
@@ -234,6 +234,16 @@ impl AgentContext {
         self.session_start.replaces_session = true;
         self.formation = Some((formation, previous));
         self
+    }
+
+    /// Takes what the hooks know about the start of the session.
+    pub(super) fn take_session_start(&mut self) -> SessionStartState {
+        std::mem::take(&mut self.session_start)
+    }
+
+    /// Continues with what the hooks know about the start of the session.
+    pub(super) fn set_session_start(&mut self, state: SessionStartState) {
+        self.session_start = state;
     }
 
     /// Makes the next loop notify hooks again that the session starts.

@@ -344,6 +344,22 @@ impl Agent {
         Ok(Some(self.rotate(&mut state, formation)))
     }
 
+    /// Continues the session of an agent that this one replaces, for example with another model. For the session's hooks, the
+    /// session neither ends with the earlier agent nor starts with this one. Has no effect while either runs.
+    pub fn take_over(&self, earlier: &Self) {
+        let (begun, session_start) = {
+            let mut state = earlier.state();
+            let Some(context) = &mut state.context else { return };
+            let session_start = context.take_session_start();
+            (std::mem::take(&mut state.begun), session_start)
+        };
+        let mut state = self.state();
+        if let Some(context) = &mut state.context {
+            context.set_session_start(session_start);
+            state.begun = begun;
+        }
+    }
+
     /// Cancels the run, if there is one, notifies the session's hooks that it ends, and releases the session,
     /// so that another process can resume it immediately. Waits for all of this, at most 1.5 seconds for the
     /// hooks. A later prompt resumes the session, unless another process has it. Dropping an agent does the

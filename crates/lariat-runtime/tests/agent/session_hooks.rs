@@ -265,6 +265,23 @@ async fn session_hooks_receive_how_the_session_starts_and_ends() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn session_neither_ends_nor_starts_when_another_agent_takes_over() {
+    let fixture = Fixture::new([Reply::text("one"), Reply::text("two")]);
+    let (gate, commands) = hooked(&on([("SessionStart", "ok"), ("SessionEnd", "ok")]));
+    let first = fixture.agent().permission_policy(gate.clone()).build().unwrap();
+    first.run("go").await.unwrap();
+    let second = fixture.agent().permission_policy(gate).session_id(first.session_id()).build().unwrap();
+    second.take_over(&first);
+    first.close().await;
+    drop(first);
+    second.run("on").await.unwrap();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!((commands.of("SessionStart").len(), commands.of("SessionEnd").len()), (1, 0));
+    second.close().await;
+    assert_eq!((commands.of("SessionStart").len(), commands.of("SessionEnd").len()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn close_waits_at_most_1500_ms_for_hooks_and_drop_does_not_wait() {
     let fixture = Fixture::new([Reply::text("done"), Reply::text("done")]);
     let (gate, commands) = hooked(&on([("SessionEnd", "hang")]));

@@ -439,6 +439,7 @@ impl Owner {
             if let (Some(before), Some(modes)) = (&old.hosted.modes, &hosted.modes) {
                 let _ = modes.set_mode(&before.mode());
             }
+            hosted.agent.take_over(&old.hosted.agent);
             old.close().await;
         }
         self.host(hosted);
