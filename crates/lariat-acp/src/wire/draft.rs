@@ -6,8 +6,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{AvailableCommand, ConfigOption, PermissionOption, RpcError, ToolCall, ToolContent, Update};
-use crate::stop::StopReason;
+use super::{
+    AvailableCommand, ConfigOption, PermissionOption, RpcError, StopReason, ToolCall, ToolContent, Update,
+};
 
 /// The task list of the model has one id for its whole life.
 const PLAN: &str = "tasks";
@@ -72,9 +73,9 @@ pub(crate) fn state(activity: &Activity) -> Value {
         Activity::RequiresAction => json!({ "sessionUpdate": "state_update", "state": "requires_action" }),
         Activity::Idle(Ok(reason)) => idle(json!(reason)),
         Activity::Idle(Err(error)) => {
-            let mut update = idle("error".into());
-            update["error"] = json!(error);
-            update
+            let mut update = object(idle("error".into()));
+            update.insert("error".to_owned(), json!(error));
+            Value::Object(update)
         }
     }
 }
@@ -82,13 +83,13 @@ pub(crate) fn state(activity: &Activity) -> Value {
 /// The commands of a session.
 pub(crate) fn commands(commands: &[AvailableCommand]) -> Vec<Value> {
     let command = |command: &AvailableCommand| {
-        let mut written = json!({
+        let mut written = object(json!({
             "type": "command", "name": command.name, "description": command.description
-        });
+        }));
         if let Some(input) = &command.input {
-            written["input"] = json!({ "type": "text", "hint": input.hint });
+            written.insert("input".to_owned(), json!({ "type": "text", "hint": input.hint }));
         }
-        written
+        Value::Object(written)
     };
     commands.iter().map(command).collect()
 }
@@ -177,8 +178,7 @@ mod tests {
     use serde_json::json;
 
     use super::{Activity, quoted, state, update};
-    use crate::stop::StopReason;
-    use crate::wire::{ContentBlock, RpcError, ToolCall, Update};
+    use crate::wire::{ContentBlock, RpcError, StopReason, ToolCall, Update};
 
     #[test]
     fn a_change_becomes_a_patch_with_absolute_paths() {
