@@ -52,7 +52,7 @@ pub fn config_of(records: &[Event]) -> RunConfig {
     // The journal does not record hooks that returned an empty answer, so enabling them changes nothing.
     let moments = [LifecycleEventKind::Stop, LifecycleEventKind::PostCompact].into();
     let mut config = RunConfig { repetition: None, moments, has_notes: true, ..RunConfig::default() };
-    let traits = ToolTraits { effects: ToolEffects::READS, parallel_safe: true };
+    let traits = ToolTraits::new(ToolEffects::READS, true);
     for record in records {
         match &record.event {
             AgentEvent::ToolExecutionStart { tool_name, .. }

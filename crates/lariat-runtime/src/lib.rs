@@ -5,6 +5,7 @@
 //! - [`compaction`] shortens conversations with the help of a model and lets models recall what was left out.
 //! - `Gate`, behind the feature `gate`, checks every tool call: plan mode, hooks, permission rules and mode, approvals.
 //! - [`budget`] contains budgets that several runs share: a pool, a day.
+//! - [`sub_agent`] runs agents for tool calls of other agents.
 //! - [`prompt`] provides what a model receives besides the conversation: sections of the system prompt, and
 //!   notes.
 //! - `typed`, behind its feature, provides typed answers and tools made from functions; [`trace`] records
@@ -25,6 +26,7 @@ pub mod observe;
 pub mod prompt;
 mod proposal;
 pub mod redact;
+pub mod sub_agent;
 pub mod system;
 pub mod trace;
 #[cfg(feature = "typed")]
@@ -42,5 +44,6 @@ pub use gate::{Gate, QuestionReader};
 pub use lariat_core::session::{ChangeKind, FileChange};
 pub use memory::MemoryStore;
 pub use observe::Observer;
+pub use sub_agent::{NarrowedPolicy, SubAgent, SubAgentTool};
 #[cfg(feature = "typed")]
 pub use typed::{FunctionTool, TypedAnswer, TypedError};

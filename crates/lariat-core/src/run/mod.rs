@@ -27,6 +27,7 @@ mod session_snapshot;
 mod snapshot;
 mod state;
 mod stop;
+mod sub_agents;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -37,6 +38,7 @@ pub use input::{FilterOutcome, Input, ModelSignal};
 pub use recover::{RecoverError, RecoveredRun};
 pub use session_snapshot::{LoopStartWithId, SessionSnapshot, ViewSnapshot};
 pub use snapshot::LoopSnapshot;
+pub use sub_agents::SUB_AGENT_CONFIG;
 
 use crate::budget::{BudgetLimits, BudgetScope};
 use crate::content::Content;
@@ -318,6 +320,11 @@ impl Run {
     /// Returns the start of the loop.
     pub const fn start(&self) -> &LoopStart {
         &self.start
+    }
+
+    /// Returns the configuration of the run.
+    pub const fn config(&self) -> &Arc<RunConfig> {
+        &self.config
     }
 
     /// Returns the conversation as recorded so far.

@@ -91,6 +91,8 @@ impl Run {
     fn interrupted_calls(&self) -> Vec<ToolCallId> {
         let calls = self.state.turn.iter().flat_map(|turn| &turn.calls);
         let running = calls.filter(|call| call.result.is_none() && call.phase.has_started());
+        // A sub-agent resumes, so the outcome of its call is not unknown.
+        let running = running.filter(|call| call.sub_agent.is_none());
         running.map(|call| call.call.id.clone()).collect()
     }
 }

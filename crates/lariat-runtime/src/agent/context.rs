@@ -116,7 +116,7 @@ pub struct AgentContext {
     /// Queued messages that are not journaled yet.
     unsent: Vec<(QueueKind, AgentMessage)>,
     loops: u64,
-    last_loop_id: Option<LoopId>,
+    pub(super) last_loop_id: Option<LoopId>,
     /// What the session remembers besides its conversation.
     pub(super) memory: Arc<SessionMemory>,
     /// Whether the policy knows the user's earlier decisions.
@@ -197,7 +197,9 @@ impl AgentContext {
         self.unsent.retain(|(_, message)| !loaded.has_message(message.id()));
         self.queued = fold.queued_messages().map(|(queue, message)| (queue, Arc::clone(message))).collect();
         let before = snapshot.as_ref().map_or(0, |snapshot| snapshot.loops);
-        self.loops = count_loop_numbers(events).max(before);
+        // The loops of a sub-agent count from 1.
+        let first = u64::from(self.spawned_by.is_some());
+        self.loops = count_loop_numbers(events).max(before).max(first);
         self.last_loop_id = fold.last_loop().map(|start| start.loop_id.clone());
         self.stale = fold.open_loops().next().is_some();
         self.memory = Arc::new(fold.memory().clone());

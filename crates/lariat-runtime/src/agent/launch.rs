@@ -71,7 +71,10 @@ fn callback_sender(callback: Option<Callback>, mut sender: Option<Box<dyn EventS
 }
 
 /// Passes events to observers. An observer that panics misses that event; the others do not.
-fn observer_sender(observers: Arc<[Arc<dyn Observer>]>, session_id: SessionId) -> impl EventSender {
+pub(crate) fn observer_sender(
+    observers: Arc<[Arc<dyn Observer>]>,
+    session_id: SessionId,
+) -> impl EventSender {
     move |event: Event| {
         for observer in observers.iter() {
             let _ = std::panic::catch_unwind(AssertUnwindSafe(|| observer.observe(&session_id, &event)));

@@ -70,7 +70,7 @@ pub async fn agent_loop_recover(
 }
 
 /// Runs an action on a context and passes its events to a sender, in the same task.
-async fn with_events<T>(
+pub(super) async fn with_events<T>(
     context: &mut AgentContext,
     sender: impl EventSender,
     act: impl AsyncFnOnce(&mut AgentContext) -> Result<T, AgentError>,

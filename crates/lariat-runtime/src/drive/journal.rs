@@ -121,6 +121,12 @@ impl Journal {
         }
     }
 
+    /// Creates the journal of another session in the same store.
+    pub fn of_session(&self, session_id: SessionId) -> Self {
+        let (clock, entropy) = (Arc::clone(&self.clock), Arc::clone(&self.entropy));
+        Self::new(Arc::clone(&self.store), session_id, clock, entropy, self.config)
+    }
+
     /// Claims the session, unless it is claimed already, and fences off earlier writers. Returns its number
     /// of events.
     ///

@@ -29,6 +29,8 @@ mod session_hooks;
 mod sessions;
 mod stateless;
 mod store_faults;
+mod sub_agent_grants;
+mod sub_agents;
 mod token_counts;
 mod traces;
 #[cfg(all(feature = "tracing", feature = "typed"))]

@@ -11,7 +11,7 @@ use lariat_core::model::ModelConfig;
 use lariat_core::permission::AllowAll;
 use lariat_core::run::{RunConfig, StartError};
 use lariat_runtime::drive::{
-    Journal, JournalConfig, MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet,
+    Journal, JournalConfig, Lineage, MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet,
 };
 use lariat_runtime::redact::Redactor;
 use lariat_runtime::system::SystemEntropy;
@@ -38,6 +38,7 @@ fn config(fixture: &Fixture, act: fn() -> Act) -> AgentLoopConfig {
         compaction: Arc::new(lariat_core::context::TieredCompaction),
         clock: fixture.clock.clone(),
         entropy: Arc::new(SystemEntropy::new()),
+        lineage: Lineage::default(),
         tool_grace: TOOL_GRACE,
         max_tool_output: MAX_TOOL_OUTPUT,
     };

@@ -10,6 +10,7 @@ mod in_process_hooks;
 mod model_requests;
 mod publish;
 mod reservations;
+mod sub_agents;
 pub(crate) mod tool_questions;
 
 use std::future::poll_fn;
@@ -29,7 +30,6 @@ use lariat_core::id::{RequestId, ToolCallId};
 use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::model::{RequestMemo, SystemPrompt};
 use lariat_core::permission::PermissionDecision;
-use lariat_core::question::UserAnswer;
 use lariat_core::run::{Effect, Input, OpId, Run, RunEnd, RunParts};
 use lariat_core::session::FileChanges;
 use lariat_core::store::StoreError;
@@ -51,6 +51,7 @@ use super::redaction;
 use super::session_hooks::SessionStartAnswer;
 use super::timers::Timers;
 use super::tool_call::{self, AuthorizedCall, RunningTool};
+use crate::budget::BudgetPool;
 use crate::prompt::{PromptSlot, SessionPrompt};
 
 /// Drives one run to its end.
@@ -74,7 +75,7 @@ pub struct Driver {
     job_handles: Vec<(JobKey, AbortHandle)>,
     running_tools: Vec<RunningTool>,
     /// Tools that wait for an answer of the user.
-    asking_tools: Vec<(ToolCallId, oneshot::Sender<UserAnswer>)>,
+    asking_tools: Vec<(ToolCallId, oneshot::Sender<PermissionDecision>)>,
     timers: Timers<TimerKey>,
     cancelled: Option<Cancelled>,
     start_seq: Option<u64>,
@@ -91,6 +92,8 @@ pub struct Driver {
     hook_context_sent: bool,
     /// Reservations in shared budgets, if there are any.
     reservations: Option<Box<RunReservations>>,
+    /// What the sub-agents that run now may spend together.
+    sub_agent_budget: Option<BudgetPool>,
     /// The session's own system prompt.
     prompt: Option<PromptSlot>,
     changes: FileChanges,
@@ -201,6 +204,7 @@ impl Driver {
             session_start: SessionStartAnswer::default(),
             hook_context_sent: false,
             reservations: None,
+            sub_agent_budget: None,
             prompt: None,
             changes: FileChanges::default(),
             missing_approver: MissingApprover::Wait,
@@ -332,6 +336,7 @@ impl Driver {
         }
         if let Input::ToolFinished { call, result } = &input {
             self.settle_tool(call, result);
+            self.record_sub_agent_end(call);
             self.running_tools.retain(|running| running.id != *call);
             self.timers.drop_timer(&TimerKey::Grace(call.clone()));
         }
@@ -424,9 +429,10 @@ impl Driver {
                     self.notify_pending_approval(&request);
                     let (ports, session_id) = (Arc::clone(&self.ports), self.journal.session_id().clone());
                     let loop_id = self.handle.loop_id.clone();
+                    let shown = self.shown_request(&request);
                     let job = Box::pin(async move {
                         // An approver that panics denies.
-                        let asking = AssertUnwindSafe(async { approver.ask(&request).await });
+                        let asking = AssertUnwindSafe(async { approver.ask(&shown).await });
                         let failed = |_| PermissionDecision::deny("the approver failed");
                         let decision = asking.catch_unwind().await.unwrap_or_else(failed);
                         let id = request.id;
@@ -446,12 +452,13 @@ impl Driver {
                 self.abort_job(JobKey::Request(request));
                 self.refuse_judged_command(request);
             }
-            Effect::RunTool { call, args } => {
+            Effect::RunTool { call, args, sub_agent } => {
                 let at = self.shown.iter().position(|(id, _)| *id == call.id);
                 let shown = at.map(|at| self.shown.swap_remove(at).1);
+                let parent = sub_agent.as_ref().map(|_| self.parent_of(&call));
                 let (running, job) = tool_call::start(
                     &self.ports,
-                    AuthorizedCall { call, args, shown },
+                    AuthorizedCall { call, args, shown, sub_agent, parent },
                     &self.journal,
                     &self.handle.loop_id,
                     &self.handle.mailbox,
@@ -463,7 +470,7 @@ impl Driver {
             Effect::CancelTool { call } => {
                 if let Some(running) = self.running_tools.iter().find(|running| running.id == call) {
                     running.cancel.cancel();
-                    let at = self.ports.clock.now().after(self.ports.tool_grace);
+                    let at = self.ports.clock.now().after(self.ports.tool_grace + running.extra_grace);
                     self.timers.set(at, TimerKey::Grace(call));
                 }
             }
@@ -605,6 +612,7 @@ impl Driver {
             }
             MailboxItem::Command(command) => self.accept(*command),
             MailboxItem::Ask { request, reply } => self.ask_for_tool(request, reply),
+            MailboxItem::WithdrawQuestion { call } => self.withdraw_question(&call),
             MailboxItem::MoreBudget { scope, limits } => {
                 self.feed(Input::BudgetExtended { scope, limits, by: "user".to_owned() });
             }
