@@ -23,6 +23,7 @@ pub mod drive;
 pub mod gate;
 pub mod memory;
 pub mod observe;
+mod one_reply;
 pub mod prompt;
 mod proposal;
 pub mod redact;
@@ -34,8 +35,9 @@ pub mod typed;
 
 pub use agent::{
     Agent, AgentBuilder, AgentContext, AgentError, AgentLoopConfig, AgentOutput, BuildError, CommandRun,
-    CompactionReport, EventSender, Plan, PlanDecision, PlannedChange, RunFailure, RunStream, agent_loop,
-    agent_loop_continue, agent_loop_recover, new_session_id,
+    CompactionReport, EventSender, LlmJudgeEvaluation, ParallelLoopResult, Plan, PlanDecision, PlannedChange,
+    RunFailure, RunStream, agent_loop, agent_loop_continue, agent_loop_parallel, agent_loop_parallel_recover,
+    agent_loop_recover, new_session_id,
 };
 pub use budget::{BudgetPool, DailyBudget, MemorySpending};
 pub use drive::{CommandEffect, Preview};

@@ -16,7 +16,7 @@ use super::{Activity, Effect, Run};
 use crate::budget::{
     Admission, BudgetLimits, BudgetRequest, BudgetScope, BudgetStatus, FINISH_NOW, SpentAmounts, WRAP_UP_AT,
 };
-use crate::event::{AgentEvent, LimitKind};
+use crate::event::{AgentEvent, EventRecord, LimitKind};
 use crate::id::RequestId;
 use crate::message::AgentMessage;
 use crate::usage::Usage;
@@ -276,6 +276,24 @@ impl Run {
                 self.out.push_back(Effect::ExtendBudget { scope, limits })
             }
             _ => {}
+        }
+    }
+
+    /// Takes an event of another loop of the session into account: what the other loops spend counts, and a budget that one
+    /// of them was granted is granted to all.
+    pub(super) fn on_observed(&mut self, event: &EventRecord) {
+        if event.loop_id.as_ref() == Some(&self.start.loop_id) {
+            return;
+        }
+        Arc::make_mut(&mut self.memory).observe(event);
+        let AgentEvent::BudgetExtended { scope, limits, by } = &event.event else { return };
+        let answered = self.state.budget.asked.as_ref().is_some_and(|asked| asked.standing.scope == *scope);
+        // Without amounts, the other loop only ends its own request.
+        if answered && *scope != BudgetScope::Run && !limits.is_none() {
+            self.withdraw_budget_request();
+            // The other loop recorded the amounts. This event ends the request of this loop.
+            let limits = BudgetLimits::default();
+            self.record(AgentEvent::BudgetExtended { scope: *scope, limits, by: by.clone() });
         }
     }
 

@@ -9,9 +9,11 @@
 
 pub(crate) mod approvals;
 mod authorize;
+mod batch;
 mod command;
 mod definitions;
 mod driver;
+mod group_snapshots;
 mod handle;
 mod journal;
 mod journal_history;

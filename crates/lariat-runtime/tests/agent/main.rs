@@ -18,6 +18,7 @@ mod in_process_hooks;
 mod memory_store;
 mod observing;
 mod panics;
+mod parallel;
 mod permission;
 mod plan;
 mod prompt;

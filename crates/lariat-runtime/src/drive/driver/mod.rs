@@ -10,6 +10,7 @@ mod in_process_hooks;
 mod model_requests;
 mod publish;
 mod reservations;
+mod siblings;
 mod sub_agents;
 pub(crate) mod tool_questions;
 
@@ -26,7 +27,7 @@ use lariat_core::cancel::{CancellationToken, Cancelled};
 use lariat_core::context::NotesQuery;
 use lariat_core::event::{AgentEvent, Event, EventRecord, QueueKind};
 use lariat_core::hooks::HookInterest;
-use lariat_core::id::{RequestId, ToolCallId};
+use lariat_core::id::{LoopId, RequestId, ToolCallId};
 use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::model::{RequestMemo, SystemPrompt};
 use lariat_core::permission::PermissionDecision;
@@ -35,11 +36,12 @@ use lariat_core::session::FileChanges;
 use lariat_core::store::StoreError;
 use tokio::sync::oneshot;
 
-use publish::{LateEvent, queued_message};
+use publish::queued_message;
 use reservations::RunReservations;
 
 use super::approvals::{MissingApprover, NO_APPROVER, PendingApprovals};
 use super::authorize::{authorize, judge_answer};
+use super::batch::Batch;
 use super::command::{CommandReply, RunCommand};
 use super::handle::RunHandle;
 use super::journal::Journal;
@@ -52,6 +54,7 @@ use super::session_hooks::SessionStartAnswer;
 use super::timers::Timers;
 use super::tool_call::{self, AuthorizedCall, RunningTool};
 use crate::budget::BudgetPool;
+use crate::observe::Subscription;
 use crate::prompt::{PromptSlot, SessionPrompt};
 
 /// Drives one run to its end.
@@ -61,13 +64,17 @@ pub struct Driver {
     run: Box<Run>,
     handle: RunHandle,
     held: Option<Effect>,
-    batch: Vec<EventRecord>,
+    batch: Batch,
     flush: Option<BoxFuture<'static, Result<Vec<Event>, StoreError>>>,
     /// A snapshot that is being written. The run does not wait for it.
     snapshot_write: Option<BoxFuture<'static, ()>>,
     /// User messages in the batch that is being written.
     unsaved_messages: Vec<(QueueKind, SharedMessage)>,
-    late_events: Vec<LateEvent>,
+    /// The position after the last event of this run that was written.
+    written: u64,
+    /// The events of the loops that run at the same time, if this is one of several branches.
+    siblings: Option<Subscription>,
+    is_branch: bool,
     model: Option<ModelCall>,
     /// What the provider remembers of the last request.
     memo: RequestMemo,
@@ -143,6 +150,8 @@ enum DriverEvent {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct FinishedRun {
+    /// The loop of the run.
+    pub loop_id: LoopId,
     /// How the run ended.
     pub ending: RunEnd,
     /// All messages that the run produced, in the order in which they were recorded.
@@ -174,18 +183,21 @@ impl Driver {
         run: Box<Run>,
         cancel: CancellationToken,
     ) -> (Box<Self>, RunHandle) {
-        let handle = RunHandle { loop_id: run.loop_id().clone(), mailbox: Arc::default(), cancel };
+        let (loop_id, others) = (run.loop_id().clone(), Arc::default());
+        let handle = RunHandle { loop_id, mailbox: Arc::default(), cancel, others };
         let driver = Box::new(Self {
             ports,
             journal,
             run,
             handle: handle.clone(),
             held: None,
-            batch: Vec::new(),
+            batch: Batch::default(),
             flush: None,
             snapshot_write: None,
             unsaved_messages: Vec::new(),
-            late_events: Vec::new(),
+            written: 0,
+            siblings: None,
+            is_branch: false,
             model: None,
             memo: RequestMemo::default(),
             jobs: FuturesUnordered::new(),
@@ -226,7 +238,7 @@ impl Driver {
 
     /// Writes these records first, together with the run's own first events.
     pub(crate) fn with_first_records(mut self: Box<Self>, records: Vec<EventRecord>) -> Box<Self> {
-        self.batch = records;
+        self.batch = records.into();
         self
     }
 
@@ -275,6 +287,7 @@ impl Driver {
                 let Self { run, messages, handle, mut unread, hook_context_sent, changes, .. } = *self;
                 unread.extend(handle.close());
                 return Ok(FinishedRun {
+                    loop_id: handle.loop_id.clone(),
                     ending,
                     messages,
                     parts: run.into_parts(),
@@ -297,7 +310,7 @@ impl Driver {
                     let events = result.inspect_err(|_| self.return_unsaved())?;
                     self.flush = None;
                     self.unsaved_messages.clear();
-                    self.publish_flushed(events);
+                    self.take_flushed(&events);
                     self.save_snapshot();
                 }
             }
@@ -307,7 +320,7 @@ impl Driver {
     /// Puts messages that may be unsaved back into the mailbox, before the unread ones.
     fn return_unsaved(&mut self) {
         let mut unsaved = std::mem::take(&mut self.unsaved_messages);
-        unsaved.extend(self.batch.iter().filter_map(queued_message));
+        unsaved.extend(self.batch.records.iter().filter_map(queued_message));
         while let Some(effect) = self.held.take().or_else(|| self.run.next_effect()) {
             if let Effect::Record(record) = effect {
                 unsaved.extend(queued_message(&record));
@@ -531,6 +544,9 @@ impl Driver {
         if let Poll::Ready(item) = self.handle.mailbox.poll(context) {
             return Poll::Ready(DriverEvent::MailboxItem(item));
         }
+        if let Poll::Ready(event) = self.poll_siblings(context) {
+            return Poll::Ready(DriverEvent::Input(Input::Observed { event }));
+        }
         if let Poll::Ready(key) = self.timers.poll(&*self.ports.clock, context) {
             return Poll::Ready(match key {
                 TimerKey::Op(op) => DriverEvent::Input(Input::Timer { op }),
@@ -563,18 +579,6 @@ impl Driver {
             }
         }
         Poll::Pending
-    }
-
-    /// Writes a snapshot if one is due and everything that this loop recorded is written.
-    fn save_snapshot(&mut self) {
-        if self.snapshot_write.is_some()
-            || !self.batch.is_empty()
-            || matches!(self.held, Some(Effect::Record(_)))
-            || !self.journal.wants_snapshot(self.run.transcript().len())
-        {
-            return;
-        }
-        self.snapshot_write = self.run.snapshot().map(|snapshot| self.journal.write_snapshot(snapshot));
     }
 
     fn forget_job(&mut self, input: Option<&Input>) {
