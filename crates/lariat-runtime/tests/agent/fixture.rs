@@ -111,6 +111,7 @@ impl Fixture {
             compaction: Arc::new(lariat_core::context::TieredCompaction),
             clock: self.clock.clone(),
             entropy: Arc::new(SystemEntropy::new()),
+            lineage: lariat_runtime::drive::Lineage::default(),
             tool_grace: TOOL_GRACE,
             max_tool_output: MAX_TOOL_OUTPUT,
         };
