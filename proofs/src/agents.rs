@@ -1,4 +1,4 @@
-//! A tree of sub-agents in one process: what an idle agent costs, whether events are lost, and whether the pool holds.
+//! A tree of sub-agents in one process: what an idle agent costs, whether events are lost, and whether the pool is enforced.
 //!
 //! Every agent above the last level delegates to several sub-agents in one reply; those of the last level wait until all of
 //! them exist. Observers count the durable events of every session, and the store is asked for the same.

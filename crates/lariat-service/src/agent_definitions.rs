@@ -1,6 +1,6 @@
 //! The sub-agents that a session can start: the built-in ones and those of plugins, of the user and of the project.
 //!
-//! A definition that restricts in a way that cannot be enforced is left out, and the user is told.
+//! A definition that restricts in a way that cannot be enforced is left out, and the user receives a notice.
 
 use std::path::PathBuf;
 

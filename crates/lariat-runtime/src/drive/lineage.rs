@@ -22,7 +22,7 @@ pub struct Lineage {
     observers: Arc<[Arc<dyn Observer>]>,
 }
 
-/// Counts as one running sub-agent until it is dropped.
+/// Adds one to the number of running sub-agents until it is dropped.
 #[derive(Debug)]
 pub struct LineageSlot(Arc<AtomicUsize>);
 

@@ -18,7 +18,7 @@ use lariat_core::permission::{
 };
 use lariat_core::tool::{Access, ToolError, ToolResult};
 
-/// Why a sub-agent does not queue changes: nobody would see its plan.
+/// Why a sub-agent does not queue changes: the user would not see its plan.
 const NO_PLAN: &str =
     "plan mode: a sub-agent makes and queues no changes; describe the change in your report";
 

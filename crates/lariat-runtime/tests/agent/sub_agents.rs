@@ -1,14 +1,18 @@
 //! Sub-agents through the public API: order of events, links, recovery, budgets, cancellation, limits, approvals.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use lariat_core::BoxFuture;
 use lariat_core::budget::BudgetLimits;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::event::{AgentEvent, Event, RunOutcome, TurnTrigger};
+use lariat_core::hooks::{HookAnswer, LifecycleEvent, LifecycleEventKind, SessionHooks};
 use lariat_core::id::SessionId;
 use lariat_core::model::{ModelStream, StreamConfig, StreamProvider};
-use lariat_core::permission::{AllowAll, AskBeforeEffects, PermissionDecision};
+use lariat_core::permission::{
+    AllowAll, AskBeforeEffects, PermissionDecision, PermissionPolicy, PolicyQuery, Verdict,
+};
 use lariat_core::session::Session;
 use lariat_core::usage::Usage;
 use lariat_runtime::{BudgetPool, NarrowedPolicy, SubAgent, SubAgentTool};
@@ -439,4 +443,59 @@ async fn failure_that_another_agent_met_is_reported_to_the_next_one() {
     assert_eq!(result(1), "tool: no such file");
     assert!(result(3).contains("Another agent that works on this task"), "{}", result(3));
     assert!(result(3).contains("2 times in all"), "{}", result(3));
+}
+
+/// Allows everything, records the moments of hooks with their sessions, and keeps a sub-agent from ending once.
+#[derive(Default)]
+struct Hooked(Mutex<Vec<(SessionId, LifecycleEvent)>>);
+
+impl PermissionPolicy for Hooked {
+    fn check<'a>(&'a self, _query: PolicyQuery<'a>) -> BoxFuture<'a, Verdict> {
+        Box::pin(std::future::ready(Verdict::Allow))
+    }
+
+    fn session_hooks(&self) -> Option<&dyn SessionHooks> {
+        Some(self)
+    }
+}
+
+impl SessionHooks for Hooked {
+    fn wants(&self, _kind: LifecycleEventKind) -> bool {
+        true
+    }
+
+    fn notify<'a>(&'a self, session_id: &'a SessionId, moment: LifecycleEvent) -> BoxFuture<'a, HookAnswer> {
+        let answer = match &moment {
+            LifecycleEvent::SubagentStart { .. } => HookAnswer::add_context("be quick"),
+            LifecycleEvent::SubagentStop { continued: false, .. } => HookAnswer::block("check again"),
+            _ => HookAnswer::default(),
+        };
+        self.0.lock().unwrap().push((session_id.clone(), moment));
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn hooks_see_a_sub_agent_start_and_can_keep_it_from_ending() {
+    let fixture = Fixture::new([delegate("c1", "helper"), Reply::text("fine")]);
+    let (child, tool) = helper([Reply::text("one"), Reply::text("two")]);
+    let hooks = Arc::new(Hooked::default());
+    let agent =
+        fixture.agent().permission_policy(Arc::clone(&hooks)).session_id("s").tool(tool).build().unwrap();
+    agent.run("go").await.unwrap();
+    let first = super::fixture::sent_messages(&child.recorded_requests()[0]).join("\n");
+    assert!(first.contains("be quick"), "{first}");
+    let second = super::fixture::sent_messages(&child.recorded_requests()[1]).join("\n");
+    assert!(second.contains("check again"), "{second}");
+    let journal = fixture.journal(&"s".into()).await;
+    assert_eq!(result_text(&journal), "two");
+    let session = child_session(&journal);
+    let seen = hooks.0.lock().unwrap();
+    let of_child: Vec<_> =
+        seen.iter().filter(|(of, _)| *of == session).map(|(_, moment)| moment.kind()).collect();
+    use LifecycleEventKind::{SubagentStart, SubagentStop};
+    assert_eq!(of_child, [SubagentStart, SubagentStop, SubagentStop]);
+    assert!(seen.iter().any(
+        |(_, moment)| matches!(moment, LifecycleEvent::SubagentStart { agent_type, .. } if agent_type == "helper")
+    ));
 }

@@ -43,7 +43,7 @@ impl Driver {
         reply: oneshot::Sender<PermissionDecision>,
     ) {
         let is_allowed = AssertUnwindSafe(|| self.ports.policy.allows_questions());
-        // A policy that panics allows nothing. The approval request of a sub-agent is no question of a tool.
+        // A policy that panics allows nothing. The approval request of a sub-agent is not a question of a tool.
         if request.question.is_some() && !std::panic::catch_unwind(is_allowed).unwrap_or(false) {
             let _ = reply.send(PermissionDecision::deny(NO_USER));
             return;
