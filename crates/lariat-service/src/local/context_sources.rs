@@ -65,7 +65,7 @@ pub fn commands(workspace: &Workspace, home: Option<&Path>, trust: Trust) -> Com
 }
 
 /// Loads the user's sub-agents and, if the project is trusted, the project's, which take precedence.
-pub fn agents(workspace: &Workspace, home: Option<&Path>, trust: Trust) -> AgentSet {
+pub(super) fn agents(workspace: &Workspace, home: Option<&Path>, trust: Trust) -> AgentSet {
     let mut set = AgentSet::default();
     each_folder(workspace, home, trust, &AGENTS, |root, folder, source| {
         set.merge(AgentSet::load_in(root, folder, source));
