@@ -113,7 +113,9 @@ impl Session {
             }
             if self.world.store.is_crashed() || death == Some(step) {
                 self.world.store.crash();
-                tasks.iter().for_each(|task| drop(executor.kill(*task)));
+                for task in &tasks {
+                    let _ = executor.kill(*task);
+                }
                 return Ok(false);
             }
             match done {

@@ -176,15 +176,22 @@ fn messages_for_other_branches_are_dropped_by_the_selection() {
 
 #[test]
 fn compaction_of_a_branch_leaves_its_siblings_unchanged() {
-    let mut journal = group();
-    journal.add(Some(A), compaction(2));
-    assert_eq!(conversation(&journal.fold(), Some(2)), [1, 2]);
+    let mut journal = two_loops();
+    let (session_id, loop_ids) = ("s".into(), vec![A.into(), B.into()]);
+    journal.add(None, AgentEvent::ParallelLoopStart { session_id, loop_ids, prompts: Vec::new() });
+    journal.start(A, Some(7)).start(B, Some(7)).add(Some(A), compaction(2));
+    let whole = [1, 2, 3, 4, 5, 6, 7];
+    assert_eq!(conversation(&journal.fold(), Some(7)), whole);
     journal.end(A, RunOutcome::Aborted);
-    assert_eq!(conversation(&journal.fold(), Some(2)), [1, 2], "also after it ended without a message");
-    journal.message(B, user(20));
-    assert_eq!(conversation(&journal.fold(), Some(20)), [1, 2, 20]);
+    assert_eq!(conversation(&journal.fold(), Some(7)), whole, "also after it ended without a message");
+    journal.message(B, user(30));
+    assert_eq!(conversation(&journal.fold(), Some(30)), [1, 2, 3, 4, 5, 6, 7, 30]);
     select(&mut journal, A);
-    assert_eq!(conversation(&journal.fold(), Some(2)), [20], "the selected branch continues compacted");
+    assert_eq!(
+        conversation(&journal.fold(), Some(7)),
+        [20, 3, 4, 5, 6, 7],
+        "the selected branch continues compacted"
+    );
 }
 
 #[test]
@@ -269,7 +276,7 @@ fn client_state_of_an_earlier_program_keeps_its_budget_request() {
     let standing = BudgetStatus::new(BudgetScope::Run, LimitKind::Turns, 5, 5);
     let request = BudgetRequest::new(RequestId::default(), standing);
     let mut json = serde_json::to_value(ClientState::default()).unwrap();
-    json["budget_request"] = json!([request, 7]);
+    json["budget_request"] = json!([request, Timestamp::from_millis(7)]);
     let read: ClientState = serde_json::from_value(json.clone()).unwrap();
     assert_eq!(read.budget_requests().iter().map(|open| open.at.as_millis()).collect::<Vec<_>>(), [7]);
     json["budget_request"] = Value::Null;
