@@ -28,10 +28,11 @@ use uuid::Uuid;
 use crate::connection::Connection;
 use crate::project::Project;
 use crate::slash::{self, Command};
-use crate::stop::StopReason;
 use crate::transcript::user_chunks;
 use crate::wire::draft::{self, Activity};
-use crate::wire::{ClientCapabilities, ContentBlock, Notice, Protocol, RpcError, Severity, Update};
+use crate::wire::{
+    ClientCapabilities, ContentBlock, Notice, Protocol, RpcError, Severity, StopReason, Update,
+};
 use options::ChosenOptions;
 
 /// The name of this client in journals.

@@ -2,20 +2,8 @@
 
 use lariat_core::event::{LimitKind, RunOutcome};
 use lariat_core::message::StopReason as ReplyEnd;
-use serde::Serialize;
 
-use crate::wire::RpcError;
-
-/// Why a prompt ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum StopReason {
-    EndTurn,
-    MaxTokens,
-    MaxTurnRequests,
-    Refusal,
-    Cancelled,
-}
+use crate::wire::{RpcError, StopReason};
 
 /// Why a prompt ended, from the outcome of its run and the end of the last reply.
 ///

@@ -8,9 +8,8 @@ use serde_json::json;
 use super::{OpenSession, QueueState};
 use crate::connection::SentRequest;
 use crate::question::{self, PermissionForm, Reply};
-use crate::stop::StopReason;
 use crate::wire::draft::{self, Activity};
-use crate::wire::{Protocol, RpcError, ToolCall, ToolStatus, Update};
+use crate::wire::{Protocol, RpcError, StopReason, ToolCall, ToolStatus, Update};
 
 impl OpenSession {
     /// Shows the questions of a run that waits, and withdraws those that no longer need an answer.

@@ -6,8 +6,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{AvailableCommand, ConfigOption, PermissionOption, RpcError, ToolCall, ToolContent, Update};
-use crate::stop::StopReason;
+use super::{
+    AvailableCommand, ConfigOption, PermissionOption, RpcError, StopReason, ToolCall, ToolContent, Update,
+};
 
 /// The task list of the model has one id for its whole life.
 const PLAN: &str = "tasks";
@@ -177,8 +178,7 @@ mod tests {
     use serde_json::json;
 
     use super::{Activity, quoted, state, update};
-    use crate::stop::StopReason;
-    use crate::wire::{ContentBlock, RpcError, ToolCall, Update};
+    use crate::wire::{ContentBlock, RpcError, StopReason, ToolCall, Update};
 
     #[test]
     fn a_change_becomes_a_patch_with_absolute_paths() {

@@ -37,6 +37,6 @@ pub(crate) use methods::{
 pub(crate) use rpc::{Incoming, RpcError, parse, request_line, response_line};
 pub(crate) use update::{
     AvailableCommand, CommandInput, Cost, Location, Notice, PermissionOption, PermissionOptionKind,
-    PermissionOutcome, PlanEntry, PlanStatus, Priority, Severity, ToolCall, ToolContent, ToolKind,
-    ToolStatus, Update,
+    PermissionOutcome, PlanEntry, PlanStatus, Priority, Severity, StopReason, ToolCall, ToolContent,
+    ToolKind, ToolStatus, Update,
 };

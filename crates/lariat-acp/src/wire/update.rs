@@ -61,6 +61,17 @@ pub(crate) enum Update {
     },
 }
 
+/// Why a prompt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum StopReason {
+    EndTurn,
+    MaxTokens,
+    MaxTurnRequests,
+    Refusal,
+    Cancelled,
+}
+
 /// A message about the session that is not part of the conversation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Notice {

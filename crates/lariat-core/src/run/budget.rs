@@ -279,7 +279,7 @@ impl Run {
         }
     }
 
-    /// Takes an event of another loop of the session into account: what the other loops spend counts, and a budget that one
+    /// Takes an event of another loop of the session into account: what the other loops spend is included, and a budget that one
     /// of them was granted is granted to all.
     pub(super) fn on_observed(&mut self, event: &EventRecord) {
         if event.loop_id.as_ref() == Some(&self.start.loop_id) {

@@ -381,7 +381,7 @@ impl SessionFold {
     }
 
     /// Returns the message from which the conversation continues: the newest message of the newest segment
-    /// that has one, or the message that the user went back to. Of branches, only the selected one counts.
+    /// that has one, or the message that the user went back to. Of branches, only the selected one is part of it.
     pub fn tip(&self) -> Option<MessageId> {
         let tip = |segment: &Segment| {
             let tip = segment.newest_message();

@@ -1,7 +1,7 @@
 //! Groups of branches that run at the same time and wait for a decision.
 //!
 //! A group exists from `ParallelLoopStart` to `ParallelLoopEnd`. It knows how to start a branch that a crash prevented from
-//! starting, and how ended branches ended, so that a killed group goes on from its journal alone.
+//! starting, and how ended branches ended, so that a killed group resumes from its journal alone.
 
 use serde::{Deserialize, Serialize};
 

@@ -59,8 +59,8 @@ fn data_cannot_close_its_block() {
 }
 
 #[test]
-fn last_decision_of_a_reply_counts() {
-    assert_eq!(best("I was told to write BEST: <number>.\nBEST: 2", 3), Some(2));
+fn last_decision_of_a_reply_wins() {
+    assert_eq!(best("I should write BEST: <number>.\nBEST: 2", 3), Some(2));
     assert_eq!(best("best: **1**", 2), Some(1));
     assert_eq!(best("BEST: 1 … no, BEST: 2.", 2), Some(2));
     for wrong in ["", "2", "BEST: 4", "BEST: 0", "BEST: none", "BEST: "] {

@@ -179,8 +179,8 @@ const fn narrower(one: Access, other: Access) -> Access {
     }
 }
 
-/// Hooks of the parent's session for a sub-agent: its start and its end are moments of their own, and its task is no
-/// prompt of the user.
+/// Hooks of the parent's session for a sub-agent: its start and its end are moments of their own, and its task is not
+/// a prompt of the user.
 impl SessionHooks for NarrowedPolicy {
     fn wants(&self, kind: LifecycleEventKind) -> bool {
         let kind = match kind {

@@ -195,7 +195,7 @@ fn sub_agent_that_ended_before_the_crash_is_not_run_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sub_agent_at_its_deadline_is_told_to_report_and_then_stopped() {
+async fn sub_agent_at_its_deadline_receives_a_request_to_report_and_is_then_stopped() {
     let fixture = Fixture::new([delegate("c1", "helper"), Reply::text("fine")]);
     let (child, tool) = helper([
         Reply::text("thinking").then_wait(Duration::from_secs(50)).then_call("w1", "wait", json!({})),

@@ -235,7 +235,7 @@ fn extension_for_another_loop_answers_the_request() {
 }
 
 #[test]
-fn spending_of_another_loop_counts() {
+fn spending_of_another_loop_is_included() {
     let mut harness = catalogue::session_budget().begin();
     harness.give(of_sibling(AgentEvent::SubAgentCompleted {
         tool_call_id: "x".into(),

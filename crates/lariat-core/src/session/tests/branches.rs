@@ -284,7 +284,7 @@ fn client_state_of_an_earlier_program_keeps_its_budget_request() {
 }
 
 #[test]
-fn undecided_group_counts_as_an_open_run() {
+fn undecided_group_is_an_open_run() {
     let mut journal = group();
     journal.end(A, RunOutcome::Completed).end(B, RunOutcome::Completed);
     let is_open = |journal: &Journal| {
