@@ -39,7 +39,9 @@ impl Server {
             "session/resume" => {
                 let history = match (protocol, params.get("replayFrom").filter(|from| !from.is_null())) {
                     (Protocol::Stable, _) | (Protocol::Draft, None) => History::Known,
-                    (Protocol::Draft, Some(from)) if from["type"] == "start" => History::Shown,
+                    (Protocol::Draft, Some(from)) if from.get("type").is_some_and(|kind| kind == "start") => {
+                        History::Shown
+                    }
                     (Protocol::Draft, Some(_)) => {
                         return Err(RpcError::invalid_params("`replayFrom` must have the type `start`"));
                     }

@@ -73,9 +73,9 @@ pub(crate) fn state(activity: &Activity) -> Value {
         Activity::RequiresAction => json!({ "sessionUpdate": "state_update", "state": "requires_action" }),
         Activity::Idle(Ok(reason)) => idle(json!(reason)),
         Activity::Idle(Err(error)) => {
-            let mut update = idle("error".into());
-            update["error"] = json!(error);
-            update
+            let mut update = object(idle("error".into()));
+            update.insert("error".to_owned(), json!(error));
+            Value::Object(update)
         }
     }
 }
@@ -83,13 +83,13 @@ pub(crate) fn state(activity: &Activity) -> Value {
 /// The commands of a session.
 pub(crate) fn commands(commands: &[AvailableCommand]) -> Vec<Value> {
     let command = |command: &AvailableCommand| {
-        let mut written = json!({
+        let mut written = object(json!({
             "type": "command", "name": command.name, "description": command.description
-        });
+        }));
         if let Some(input) = &command.input {
-            written["input"] = json!({ "type": "text", "hint": input.hint });
+            written.insert("input".to_owned(), json!({ "type": "text", "hint": input.hint }));
         }
-        written
+        Value::Object(written)
     };
     commands.iter().map(command).collect()
 }

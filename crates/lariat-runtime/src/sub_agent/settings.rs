@@ -49,10 +49,13 @@ pub(super) enum SubAgentTools {
     Parents(Option<Arc<BTreeSet<String>>>),
 }
 
+/// The provider and the configuration of a model.
+type ResolvedModel = (Arc<dyn StreamProvider>, Arc<ModelConfig>);
+
 /// A model that is not the parent's.
 pub(super) struct OwnModel {
     choices: Vec<ModelChoice>,
-    resolved: OnceLock<Result<(Arc<dyn StreamProvider>, Arc<ModelConfig>), String>>,
+    resolved: OnceLock<Result<ResolvedModel, String>>,
 }
 
 impl OwnModel {
@@ -62,7 +65,7 @@ impl OwnModel {
 
     /// Returns the provider and the configuration of the model. Looks it up only once, so that all sub-agents of a tool
     /// share connections.
-    pub(super) fn resolve(&self) -> Result<(Arc<dyn StreamProvider>, Arc<ModelConfig>), ToolError> {
+    pub(super) fn resolve(&self) -> Result<ResolvedModel, ToolError> {
         let resolve = || {
             let mut slot = ModelSlot::default();
             self.choices.iter().cloned().for_each(|choice| slot.choose(choice));
