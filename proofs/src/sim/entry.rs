@@ -1,14 +1,13 @@
 //! An observation of a simulated process.
 
 use lariat_core::event::Event;
-use lariat_core::id::{LoopId, ToolCallId};
+use lariat_core::id::ToolCallId;
 
 /// An observation.
 #[derive(Clone, Debug)]
 pub(super) enum Entry {
     Event(Event),
-    /// A hook call of a loop.
-    Hook(LoopId, HookEntry),
+    Hook(HookEntry),
     Life(u64),
 }
 
