@@ -5,6 +5,7 @@
 //! embed Lariat use in their tests is in `lariat-test`.
 //! Invariant: a proof is a function of its seed, so that every failure can be reproduced.
 
+pub mod agents;
 pub mod budgets;
 #[cfg(feature = "engine")]
 pub mod engine;

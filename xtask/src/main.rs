@@ -95,6 +95,7 @@ fn perform(command: Command) -> Result<ExitCode> {
             let line = simulate::command_line("budgets", &arguments);
             return prove(&workspace, "budgets", &arguments, &line);
         }
+        Command::Agents => return proof::separate_binary("agents", &[]).pass_through(&workspace),
         Command::Wire(name, arguments) => {
             return wire::command_line(name, &arguments).pass_through(&workspace);
         }

@@ -52,6 +52,7 @@ const CHECK: &[(&str, &str)] = &[
 const PROVE: &[(&str, &str)] = &[
     ("simulate [ARGS]", "Run the simulator on random seeds [--seeds N, --planted [NAME]]"),
     ("budgets [ARGS]", "Run random trees of runs under shared budgets [--trees N, --seed N, --planted]"),
+    ("agents", "Run trees of 1,062 sub-agents: memory of idle ones, lost events, shared budgets"),
     (
         "sse [ARGS]",
         "Split the streams of every protocol in every way; the events must not change [--streams N]",
@@ -161,6 +162,7 @@ pub(crate) enum Command {
     Words(Vec<String>),
     Simulate(Vec<String>),
     Budgets(Vec<String>),
+    Agents,
     /// A proof of the model protocols, by name.
     Wire(&'static str, Vec<String>),
     /// A proof of the stores, by name.
@@ -230,6 +232,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "words" => Command::Words(rest.to_vec()),
         "simulate" => Command::Simulate(rest.to_vec()),
         "budgets" => Command::Budgets(rest.to_vec()),
+        "agents" => no_arguments(name, rest, Command::Agents)?,
         "sse" => Command::Wire("sse", rest.to_vec()),
         "catalogue" => Command::Catalogue(rest.to_vec()),
         "pictures" => Command::Pictures(rest.to_vec()),

@@ -92,6 +92,7 @@ fn approval(request: &PermissionRequest, call: Option<&Call>, directory: &Path) 
         content.extend(changes.into_iter().map(|(change, _)| change));
     }
     let mut facts = Vec::new();
+    facts.extend(request.agent_path().map(|path| format!("Asked by the sub-agent {path}.")));
     if request.danger == DangerLevel::Critical {
         facts.push("This could destroy data permanently.".to_owned());
     }

@@ -138,6 +138,10 @@ impl Transcript {
             AgentEvent::SubAgentSpawned { tool_call_id, task, .. } => {
                 vec![progress(tool_call_id, &format!("sub-agent: {task}"))]
             }
+            AgentEvent::SubAgentCompleted { tool_call_id, outcome, usage, .. } => {
+                let how = if outcome.is_completed() { "finished" } else { "stopped early" };
+                vec![progress(tool_call_id, &format!("sub-agent {how}: {} tokens", usage.total()))]
+            }
             AgentEvent::AgentEnd { .. } => self.end_open_calls("interrupted"),
             AgentEvent::Compaction { tokens_before, tokens_after, .. } => {
                 let words = format!("compacted the conversation: {tokens_before} to {tokens_after} tokens");

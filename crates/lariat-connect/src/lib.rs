@@ -1,5 +1,6 @@
 //! Extends agents with tools of MCP servers and of OpenAPI documents, skills and commands.
 //!
+//! - [`agents`]: loads the definitions of sub-agents of a user or a project.
 //! - [`commands`]: loads the `/` commands of a user or a project, which are prompts in files.
 //! - [`mcp`]: starts or contacts MCP servers and gives their tools to agents.
 //! - `openapi`, with the feature `openapi`: turns the operations of an OpenAPI document into tools.
@@ -7,13 +8,16 @@
 //! - [`skills`]: loads directories of instructions in the Agent Skills format and lists them for a model, which reads them on
 //!   demand.
 
+pub mod agents;
 pub mod commands;
+mod markdown_files;
 pub mod mcp;
 #[cfg(feature = "openapi")]
 pub mod openapi;
 pub mod skills;
 pub mod tool_change;
 
+pub use agents::{AgentDefinition, AgentSet};
 pub use commands::{Command, CommandSet, CommandWarning};
 pub use mcp::{McpClient, McpError, McpToolAdapter};
 #[cfg(feature = "openapi")]

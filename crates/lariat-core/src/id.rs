@@ -146,6 +146,11 @@ impl LoopId {
     pub fn compose(session: &SessionId, config_id: &str, n: u64) -> Self {
         Self(format!("{session}.{config_id}.{n}").into())
     }
+
+    /// Returns the number of the loop within its session: the last part of the id.
+    pub fn number(&self) -> Option<u64> {
+        self.0.rsplit('.').next()?.parse().ok()
+    }
 }
 
 /// A turn within a loop, written as `{loop_id}#{turn_index}`.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::SpentAmounts;
 use crate::event::{AgentEvent, EventRecord};
-use crate::id::ToolCallId;
+use crate::id::{LoopId, ToolCallId};
 use crate::time::Timestamp;
 use crate::usage::Usage;
 
@@ -65,9 +65,20 @@ pub struct Ledger {
     /// Time during which its loops were active.
     active: Duration,
     last_seen: Option<Timestamp>,
-    /// Tool calls that are running, with their start times. Snapshots are not taken while tool calls run.
-    #[serde(skip)]
-    running: Vec<(ToolCallId, Timestamp)>,
+    /// Branches of groups without a decision, and whether each is running.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    branches: Vec<(LoopId, bool)>,
+    /// Tool calls that are running.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    running: Vec<RunningCall>,
+}
+
+/// A tool call that is running. Loops that run at the same time may use the same ids.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct RunningCall {
+    loop_id: Option<LoopId>,
+    id: ToolCallId,
+    since: Timestamp,
 }
 
 impl Ledger {
@@ -90,31 +101,47 @@ impl Ledger {
             AgentEvent::ToolExecutionStart { tool_call_id, tool_name, .. } => {
                 self.tool_calls += 1;
                 self.spend(Source::Tool(tool_name.clone()), Usage::default(), 1);
-                self.running.push((tool_call_id.clone(), record.timestamp));
+                let (loop_id, id) = (record.loop_id.clone(), tool_call_id.clone());
+                self.running.push(RunningCall { loop_id, id, since: record.timestamp });
             }
             AgentEvent::ToolExecutionEnd { tool_call_id, tool_name, .. } => {
-                let Some(at) = self.running.iter().position(|(id, _)| id == tool_call_id) else { return };
-                let (_, since) = self.running.swap_remove(at);
-                let busy = record.timestamp.since(since);
+                let is_it = |call: &RunningCall| call.id == *tool_call_id && call.loop_id == record.loop_id;
+                let Some(at) = self.running.iter().position(is_it) else { return };
+                let busy = record.timestamp.since(self.running.swap_remove(at).since);
                 self.update_entry(Source::Tool(tool_name.clone()), |entry| entry.busy += busy);
             }
             // The duration of tool calls that a crash interrupted is unknown.
-            AgentEvent::LoopRecovered { .. } => self.running.clear(),
+            AgentEvent::LoopRecovered { .. } => self.running.retain(|call| call.loop_id != record.loop_id),
             _ => {}
         }
     }
 
-    /// Adds the time between the events of a loop. Time between loops, and between a crash and the resume, is
-    /// not active time.
+    /// Adds the time between the events of loops. Time between loops, and between a crash and the resume, is
+    /// not active time. Branches that run at the same time count once.
     fn add_active_time(&mut self, record: &EventRecord) {
-        if record.loop_id.is_none() {
-            return;
+        match &record.event {
+            AgentEvent::ParallelLoopStart { loop_ids, .. } => {
+                self.branches.extend(loop_ids.iter().map(|id| (id.clone(), false)));
+            }
+            AgentEvent::ParallelLoopEnd { .. } => self.branches.clear(),
+            _ => {}
         }
-        let was_idle = matches!(record.event, AgentEvent::AgentStart(_) | AgentEvent::LoopRecovered { .. });
+        let Some(loop_id) = &record.loop_id else { return };
+        let was_idle = match record.event {
+            AgentEvent::AgentStart(_) => {
+                let is_branch = self.branches.iter().any(|(id, _)| id == loop_id);
+                !is_branch || self.branches.iter().all(|(_, is_running)| !is_running)
+            }
+            AgentEvent::LoopRecovered { .. } => true,
+            _ => false,
+        };
         if let Some(seen) = self.last_seen.filter(|_| !was_idle) {
             self.active += record.timestamp.since(seen);
         }
-        self.last_seen = Some(record.timestamp);
+        self.last_seen = self.last_seen.max(Some(record.timestamp));
+        if let Some((_, is_running)) = self.branches.iter_mut().find(|(id, _)| id == loop_id) {
+            *is_running = !matches!(record.event, AgentEvent::AgentEnd { .. });
+        }
     }
 
     fn spend(&mut self, source: Source, usage: Usage, calls: u64) {

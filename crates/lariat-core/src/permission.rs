@@ -84,6 +84,9 @@ pub struct PermissionRequest {
     /// started, it does not run, because the answer is its result; a tool that runs receives the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Box<UserQuestion>>,
+    /// The sub-agents between this session and the one that asks, outermost first; empty if the session itself asks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<String>,
 }
 
 impl PermissionRequest {
@@ -101,6 +104,7 @@ impl PermissionRequest {
             args: None,
             openings: Vec::new(),
             question: None,
+            agents: Vec::new(),
         }
     }
 
@@ -132,6 +136,17 @@ impl PermissionRequest {
     pub fn with_question(mut self, question: UserQuestion) -> Self {
         self.question = Some(Box::new(question));
         self
+    }
+
+    /// Marks the request as one of a sub-agent of this session, which may itself speak for one of its own.
+    pub fn asked_by(mut self, agent: impl Into<String>) -> Self {
+        self.agents.insert(0, agent.into());
+        self
+    }
+
+    /// Returns the path to the sub-agent that asks, such as `review › explore`; `None` if the session itself asks.
+    pub fn agent_path(&self) -> Option<String> {
+        (!self.agents.is_empty()).then(|| self.agents.join(" › "))
     }
 
     /// Sets the sandbox openings that an approval grants.
@@ -342,6 +357,11 @@ pub trait PermissionPolicy: Send + Sync {
     /// changes while it may not make any.
     fn can_plan(&self) -> bool {
         false
+    }
+
+    /// Lets other sessions change the files that this session changed: it ended, or it waits for a sub-agent.
+    fn release_files(&self, session_id: &SessionId) {
+        let _ = session_id;
     }
 
     /// Called when the user approved exactly this tool call beforehand and saw everything that it would

@@ -52,7 +52,7 @@ pub fn config_of(records: &[Event]) -> RunConfig {
     // The journal does not record hooks that returned an empty answer, so enabling them changes nothing.
     let moments = [LifecycleEventKind::Stop, LifecycleEventKind::PostCompact].into();
     let mut config = RunConfig { repetition: None, moments, has_notes: true, ..RunConfig::default() };
-    let traits = ToolTraits { effects: ToolEffects::READS, parallel_safe: true };
+    let traits = ToolTraits::new(ToolEffects::READS, true);
     for record in records {
         match &record.event {
             AgentEvent::ToolExecutionStart { tool_name, .. }
@@ -172,7 +172,7 @@ impl LoopReplayer<'_> {
         let others: Vec<Event> = before.iter().filter(others).cloned().collect();
         let fold = SessionFold::of(&others);
         let (transcript, _) = fold.conversation(start.base);
-        let number = start.loop_id.as_str().rsplit('.').next().and_then(|n| n.parse().ok());
+        let number = start.loop_id.number();
         let mut prompts = self.prompts();
         if prompts.is_empty() && transcript.request().is_err() {
             // The loop ended before its prompt was recorded, or the journal is cut off.
@@ -181,8 +181,9 @@ impl LoopReplayer<'_> {
         let begun =
             Run::new(Arc::clone(self.config), start.clone(), number.unwrap_or_default(), transcript, prompts);
         let mut run = begun.map_err(|error| self.divergence(format!("the loop does not start: {error}")))?;
-        run.remember(Arc::new(fold.memory().clone()));
-        for (queue, message) in fold.queued_messages() {
+        run.remember(Arc::new(fold.memory().seen_by(&start.loop_id)));
+        // A branch delivers only what was sent to it.
+        for (queue, message) in fold.queued_messages().filter(|_| !fold.is_branch(&start.loop_id)) {
             run.queue_earlier_message(queue, Arc::clone(message));
         }
         // Messages that were recorded before the start arrived before the start.

@@ -14,7 +14,7 @@ use crate::budget::{BudgetLimits, BudgetRequest};
 use crate::cancel::CancellationToken;
 use crate::content::ToolCall;
 use crate::hooks::{FilterResult, Flow, HookInterest, Hooks, InputFilter, SessionHooks};
-use crate::id::ToolCallId;
+use crate::id::{SessionId, ToolCallId};
 use crate::message::AgentMessage;
 use crate::model::{ModelConfig, ModelStream, ProviderError, StreamConfig, StreamProvider};
 use crate::permission::{
@@ -78,6 +78,14 @@ impl<T: AgentTool + ?Sized> AgentTool for Arc<T> {
         (**self).is_offered(access)
     }
 
+    fn task_argument(&self) -> Option<&'static str> {
+        (**self).task_argument()
+    }
+
+    fn extra_grace(&self) -> std::time::Duration {
+        (**self).extra_grace()
+    }
+
     fn preview<'a>(&'a self, params: &'a Value) -> BoxFuture<'a, Result<Option<String>, ToolError>> {
         (**self).preview(params)
     }
@@ -102,6 +110,10 @@ impl<T: PermissionPolicy + ?Sized> PermissionPolicy for Arc<T> {
 
     fn has_pure_check(&self) -> bool {
         (**self).has_pure_check()
+    }
+
+    fn release_files(&self, session_id: &SessionId) {
+        (**self).release_files(session_id);
     }
 
     fn access(&self) -> Access {

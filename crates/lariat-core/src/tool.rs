@@ -2,8 +2,10 @@
 //!
 //! The failure of a tool is data for the model ([`ToolError`]), never an error of the loop.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -47,6 +49,19 @@ pub trait AgentTool: Send + Sync {
     /// is offered with read access must respect [`ToolContext::access`].
     fn is_offered(&self, access: Access) -> bool {
         access == Access::Full || self.effects().changes_nothing()
+    }
+
+    /// Returns the argument that contains the task, if every call of the tool starts a sub-agent. The run then records
+    /// the sub-agent before the tool call starts, so that a call that a crash interrupted resumes its sub-agent instead
+    /// of starting a second one: the tool finds it in [`ToolContext::sub_agent`] and runs again with the same one.
+    fn task_argument(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Returns how much longer than other tools a call may take to end after it was cancelled, for a tool that has
+    /// to end something else first.
+    fn extra_grace(&self) -> Duration {
+        Duration::ZERO
     }
 
     /// Shows the user what a tool call would change, for example as a diff, without changing it. `None` if
@@ -267,6 +282,23 @@ pub struct ToolContext {
     pub on_question: Option<QuestionFn>,
     /// Access to earlier messages of the session.
     pub earlier: Option<Arc<dyn EarlierMessages>>,
+    /// The sub-agent that is recorded for the tool call, for a tool with a [`task_argument`](AgentTool::task_argument).
+    pub sub_agent: Option<RecordedSubAgent>,
+    /// The run that the tool call belongs to, for tools of the runtime that executes it.
+    pub run: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+/// The sub-agent of a tool call, as the journal of the parent records it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedSubAgent {
+    /// Session of the sub-agent.
+    pub session_id: SessionId,
+    /// First loop of the sub-agent.
+    pub loop_id: LoopId,
+    /// True if an earlier process recorded it, and may have started it.
+    pub is_resumed: bool,
+    /// True if its end is recorded too.
+    pub is_completed: bool,
 }
 
 /// Access to earlier messages of a session, including those that the model no longer sees.
@@ -318,6 +350,8 @@ impl ToolContext {
             on_progress: None,
             on_question: None,
             earlier: None,
+            sub_agent: None,
+            run: None,
         }
     }
 

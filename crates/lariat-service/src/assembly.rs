@@ -2,12 +2,13 @@
 //!
 //! [`Session::assemble`] lists the steps; each step is a function below it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lariat_connect::AgentSet;
 use lariat_core::archive::SessionArchive;
 use lariat_core::budget::BudgetLimits;
 use lariat_core::config::{ContextConfig, ExecutionLimits, RetryConfig};
@@ -29,6 +30,7 @@ use lariat_runtime::typed::AnswerSchema;
 use lariat_runtime::{Agent, AgentBuilder, DailyBudget, Gate};
 use lariat_tools::{Commands, DeniedReads, OutgoingHttp, Workbench, default_tools, question_of};
 
+use crate::agent_tool::{self, DelegationTool};
 use crate::callbacks::{AllHooks, HookCallbacks};
 use crate::config::{AllowedHost, InstructionFiles, MemoryLimit, SandboxSettings, Settings};
 use crate::file_history::OpenUndoStores;
@@ -121,6 +123,19 @@ impl Session {
         let hidden = HiddenTools::decide(&connected, settings.context.tools, window);
         tools.extend(hidden.iter().flat_map(HiddenTools::tools));
         tools.extend(connected);
+        let files = place.command_files(parts.folders);
+        if place.tools.as_ref().is_none_or(|only| only.contains(agent_tool::NAME)) {
+            let names = tools.iter().map(|tool| tool.name().to_owned());
+            let names = names.chain([agent_tool::NAME.to_owned()]).collect();
+            let (agents, problems) = place.agent_set(parts.folders);
+            notices.extend(problems);
+            let chosen = agent_models(&agents, &models, &mut notices).await;
+            let environment = format!("The working directory is {}.", place.path().display());
+            let delegation =
+                DelegationTool::new(agents, chosen, Arc::clone(&gate), files, names, environment);
+            tools.push(Arc::new(delegation));
+        }
+        let has_sub_agents = tools.iter().any(|tool| tool.name() == agent_tool::NAME);
         let names = tools.iter().map(|tool| tool.name().to_owned()).collect();
         let shell = tools.iter().find(|tool| tool.name() == "bash").cloned();
 
@@ -168,6 +183,7 @@ impl Session {
             gate: Arc::clone(&gate),
             mcp: Arc::clone(&mcp),
             shell,
+            has_sub_agents,
         });
         if settings.context.guidance {
             builder = builder.context_source(TaskGuidance { window, writer: NoteWriter::default() });
@@ -233,6 +249,26 @@ async fn with_region(model: ModelConfig) -> ModelConfig {
         };
     }
     model
+}
+
+/// Resolves the models that definitions of sub-agents name. One that is not available here is replaced by the session's.
+async fn agent_models(
+    agents: &AgentSet,
+    models: &Models<'_>,
+    notices: &mut Vec<String>,
+) -> BTreeMap<String, ModelConfig> {
+    let mut chosen = BTreeMap::new();
+    for agent in agents.agents() {
+        let Some(name) = &agent.model else { continue };
+        match models.find(name) {
+            Ok(model) => drop(chosen.insert(agent.name.clone(), with_region(model).await)),
+            Err(error) => notices.push(format!(
+                "the sub-agent `{}` uses the model of the session, because its own is not available: {error}",
+                agent.name
+            )),
+        }
+    }
+    chosen
 }
 
 /// Gives `fetch` the same proxy and certificates as everything else.

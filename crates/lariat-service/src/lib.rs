@@ -18,6 +18,10 @@
 //! - [`process`]: this process and the programs that it starts. [`sandbox_probe`]: finds a working sandbox. [`otlp`]: sends spans and metrics to a collector.
 
 #[cfg(feature = "service")]
+mod agent_definitions;
+#[cfg(feature = "service")]
+mod agent_tool;
+#[cfg(feature = "service")]
 mod assembly;
 #[cfg(feature = "service")]
 pub mod callbacks;
@@ -117,6 +121,8 @@ mod user_directories;
 #[cfg(feature = "service")]
 mod user_shell;
 
+#[cfg(feature = "service")]
+pub use agent_definitions::ListedAgent;
 #[cfg(feature = "service")]
 pub use callbacks::HookCallbacks;
 #[cfg(feature = "service")]

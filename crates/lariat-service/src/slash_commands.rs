@@ -38,7 +38,7 @@ const MAX_MESSAGES: usize = 400;
 /// Maximum characters of a command's text.
 const MAX_CHARS: usize = 60_000;
 /// What the list says about a skill that asks to run apart from the conversation.
-const IN_CONVERSATION: &str = "runs in this conversation";
+const IN_SUB_AGENT: &str = "runs in a sub-agent";
 /// Maximum time of a shell command in the text, in seconds.
 const SHELL_SECONDS: u64 = 20;
 
@@ -109,7 +109,7 @@ impl SlashCommand {
             name: skill.name.clone(),
             arguments: String::new(),
             description: match skill.is_forked {
-                true => format!("{} [{IN_CONVERSATION}]", skill.description),
+                true => format!("{} [{IN_SUB_AGENT}]", skill.description),
                 false => skill.description.clone(),
             },
             source: skill.source.clone(),
@@ -128,6 +128,8 @@ pub(crate) struct InvokedCommands {
     pub(crate) mcp: Arc<McpServers>,
     /// The tool that runs shell commands, if the session has it.
     pub(crate) shell: Option<Arc<dyn AgentTool>>,
+    /// Whether the session can start sub-agents.
+    pub(crate) has_sub_agents: bool,
 }
 
 impl ContextSource for InvokedCommands {
@@ -219,7 +221,8 @@ impl InvokedCommands {
             return Some(self.command(command, arguments).await);
         }
         let skills = self.files.skills();
-        skills.skills().iter().find(|skill| skill.name == name).map(|skill| skill_text(skill, arguments))
+        let skill = skills.skills().iter().find(|skill| skill.name == name)?;
+        Some(skill_text(skill, arguments, skill.is_forked && self.has_sub_agents))
     }
 
     async fn command(&self, command: &Command, arguments: &str) -> String {
@@ -284,11 +287,20 @@ impl InvokedCommands {
 }
 
 /// What the note of an invoked skill says. A skill with `context: fork` ([`Skill::is_forked`]) asks for a conversation of its
-/// own; no agent can run one yet, so this is where a sub-agent would take it over.
-fn skill_text(skill: &Skill, arguments: &str) -> String {
+/// own: a sub-agent runs it.
+fn skill_text(skill: &Skill, arguments: &str, in_sub_agent: bool) -> String {
     let (name, path) = (&skill.name, skill.file_path.display());
+    let how = match in_sub_agent {
+        true => format!(
+            "It runs in a conversation of its own: call the tool `{}` once, with the subagent_type `{}` and a prompt that says \
+             to read {path} and to follow it, and that contains what the user said. Then tell the user the result.",
+            crate::agent_tool::NAME,
+            skill.agent.as_deref().unwrap_or(crate::agent_definitions::GENERAL)
+        ),
+        false => format!("Read {path} and follow it."),
+    };
     let mut text = format!(
-        "<command name=\"/{name}\" source=\"{}\">\nThe user invoked the skill `{name}`. Read {path} and follow it.",
+        "<command name=\"/{name}\" source=\"{}\">\nThe user invoked the skill `{name}`. {how}",
         skill.source
     );
     if !arguments.is_empty() {

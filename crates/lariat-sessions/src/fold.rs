@@ -140,7 +140,7 @@ impl ViewFold {
             asks::approval(request, at)
         });
         let mut asks: Vec<Ask> = approvals.collect();
-        asks.extend(self.clients.budget_request().map(|(request, at)| asks::budget(request, *at)));
+        asks.extend(self.clients.budget_requests().iter().map(|open| asks::budget(&open.request, open.at)));
         let waiting = self.memory.plan().iter().filter(|change| !change.approved);
         let changes: Vec<_> = waiting.map(|change| change.call.id.clone()).collect();
         if !changes.is_empty() && !self.has_open_run() {

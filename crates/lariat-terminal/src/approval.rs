@@ -14,6 +14,8 @@ use serde_json::Value;
 /// Lines of a diff in the dialog; a key shows the rest.
 const PREVIEW_LINES: usize = 40;
 
+/// Label of the sub-agent that asks.
+const ASKER: &str = "  asked by the sub-agent ";
 /// Label of the reason.
 const REASON: &str = "  reason: ";
 /// Label of the extra sandbox access that an approval grants.
@@ -165,8 +167,12 @@ fn question(request: &PermissionRequest, arguments: Option<&Value>, theme: &Them
             }
         }
     }
-    if request.args.is_some() {
-        shown.push_str("  A hook replaced the arguments. The tool runs with these:\n");
+    match request.agent_path() {
+        Some(path) => shown.push_str(&labelled_line(ASKER, &path, theme)),
+        None if request.args.is_some() => {
+            shown.push_str("  A hook replaced the arguments. The tool runs with these:\n");
+        }
+        None => {}
     }
     let preview = request.preview.as_deref().filter(|preview| !preview.is_empty());
     let arguments = request.args.as_deref().or(arguments);

@@ -41,6 +41,7 @@ mod pdf;
 mod read_file;
 mod recall;
 mod search;
+mod session_memories;
 mod shown_files;
 #[cfg(feature = "map")]
 pub mod symbols;

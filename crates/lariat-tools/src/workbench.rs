@@ -18,6 +18,7 @@ use crate::UserPrompter;
 use crate::background::Background;
 #[cfg(feature = "map")]
 use crate::outline::Outlines;
+use crate::session_memories::SessionMemories;
 use crate::shown_files::ShownFiles;
 use crate::unsaved_files::{Editor, UnsavedFiles};
 
@@ -27,12 +28,14 @@ pub struct Workbench {
     workspace: Workspace,
     /// What differs in the editor, for the workbench of one tool call.
     unsaved: UnsavedFiles,
+    /// What the session has read, for the workbench of one tool call.
+    memory: FileMemory,
     shared: Arc<Shared>,
 }
 
 #[derive(Clone, Debug)]
 struct Shared {
-    memory: FileMemory,
+    memories: SessionMemories,
     shown: ShownFiles,
     #[cfg(feature = "map")]
     outlines: Outlines,
@@ -110,11 +113,13 @@ impl Workbench {
     /// Creates a workbench for a workspace of which nothing has been read. Commands are denied until
     /// [`with_commands`](Self::with_commands) sets how they run.
     pub fn new(workspace: Workspace) -> Self {
+        let memory = FileMemory::default();
         Self {
             workspace,
             unsaved: UnsavedFiles::default(),
+            memory: memory.clone(),
             shared: Arc::new(Shared {
-                memory: FileMemory::default(),
+                memories: SessionMemories::new(memory),
                 shown: ShownFiles::default(),
                 #[cfg(feature = "map")]
                 outlines: Outlines::default(),
@@ -219,18 +224,20 @@ impl Workbench {
 
     /// The workbench of one tool call: every opened file is checked against the permissions of that call.
     pub(crate) fn of_call(&self, context: &ToolContext) -> Self {
+        let memory = self.shared.memories.of(&context.session_id);
         match &context.files {
             Some(judge) => Self {
                 workspace: self.workspace.clone().with_access_check(Arc::clone(judge)),
+                memory,
                 ..self.clone()
             },
-            None => self.clone(),
+            None => Self { memory, ..self.clone() },
         }
     }
 
     /// What the agent has read.
     pub fn memory(&self) -> &FileMemory {
-        &self.shared.memory
+        &self.memory
     }
 
     /// The supervisor that starts commands.

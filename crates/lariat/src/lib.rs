@@ -558,7 +558,7 @@ pub use permission::{
 pub use store::{MemoryStore, SessionStore};
 #[cfg(feature = "typed")]
 pub use tool::FunctionTool;
-pub use tool::{AgentTool, Tool, ToolContext, ToolEffects, ToolError, ToolResult};
+pub use tool::{AgentTool, SubAgent, SubAgentTool, Tool, ToolContext, ToolEffects, ToolError, ToolResult};
 
 /// Runs the code in the README as tests.
 #[cfg(doctest)]

@@ -23,7 +23,7 @@ use lariat_core::tool::{AgentTool, ToolContext, ToolError, ToolResult};
 use lariat_core::usage::{Cost, Usage};
 use lariat_runtime::budget::{BudgetPool, DailyBudget, MemorySpending, SharedBudget};
 use lariat_runtime::drive::{
-    Journal, JournalConfig, MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet,
+    Journal, JournalConfig, Lineage, MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet,
 };
 use lariat_runtime::redact::Redactor;
 use lariat_runtime::{AgentContext, AgentError, AgentLoopConfig, MemoryStore, agent_loop};
@@ -178,6 +178,7 @@ fn run(world: Arc<World>, page: usize, depth: u32, cancel: CancellationToken) ->
         compaction: Arc::new(TieredCompaction),
         clock: world.clock.shared(),
         entropy: Arc::new(SeededEntropy::new(random.bits())),
+        lineage: Lineage::default(),
         tool_grace: TOOL_GRACE,
         max_tool_output: MAX_TOOL_OUTPUT,
     };

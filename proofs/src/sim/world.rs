@@ -20,7 +20,7 @@ use lariat_core::permission::{PermissionDecision, PermissionRequest, Verdict};
 use lariat_core::run::RunConfig;
 use lariat_core::tool::{AgentTool, ToolEffects};
 use lariat_core::usage::Usage;
-use lariat_runtime::drive::{MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
+use lariat_runtime::drive::{Lineage, MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
 use lariat_runtime::redact::Redactor;
 use lariat_test::{
     Act, Answer, FaultRates, FaultyStore, Ledger, LedgerTool, Reply, ScriptedApprover, ScriptedHooks,
@@ -69,6 +69,7 @@ impl World {
             compaction: Arc::new(TieredCompaction),
             clock: clock.shared(),
             entropy: Arc::new(SeededEntropy::new(random.bits())),
+            lineage: Lineage::default(),
             tool_grace: TOOL_GRACE,
             max_tool_output: MAX_TOOL_OUTPUT,
         };

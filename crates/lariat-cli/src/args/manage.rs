@@ -201,6 +201,18 @@ pub(crate) struct ContextShowArgs {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct AgentsArgs {
+    #[command(subcommand)]
+    pub(crate) command: AgentsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsCommand {
+    /// List the sub-agents that a session in this directory can start.
+    List(CommandsListArgs),
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct CommandsArgs {
     #[command(subcommand)]
     pub(crate) command: CommandsCommand,

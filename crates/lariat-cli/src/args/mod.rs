@@ -26,8 +26,8 @@ use crate::exit::Exit;
 pub(crate) use background::AcpArgs;
 use background::{AttachArgs, HostArgs, PsArgs, StopArgs};
 use manage::{
-    AuthArgs, CommandsArgs, CompleteArgs, CompletionsArgs, ConfigArgs, ContextArgs, DoctorArgs, InitArgs,
-    ManArgs, ModelsArgs, PermissionsArgs, TrustArgs, UndoArgs,
+    AgentsArgs, AuthArgs, CommandsArgs, CompleteArgs, CompletionsArgs, ConfigArgs, ContextArgs, DoctorArgs,
+    InitArgs, ManArgs, ModelsArgs, PermissionsArgs, TrustArgs, UndoArgs,
 };
 use mcp::McpArgs;
 use memory::MemoryArgs;
@@ -98,6 +98,8 @@ pub(crate) enum Command {
     Context(ContextArgs),
     /// List your own `/` commands and skills.
     Commands(CommandsArgs),
+    /// List the sub-agents that the agent can delegate tasks to.
+    Agents(AgentsArgs),
     /// Add, list, test and remove MCP servers, which give the model more tools.
     Mcp(McpArgs),
     /// Add, list, test and remove APIs, whose operations become tools (OpenAPI).

@@ -4,6 +4,7 @@
 //! `template` holds the initial text of settings files.
 
 mod acp;
+mod agents;
 mod auth;
 mod background;
 mod budget;
@@ -116,6 +117,7 @@ pub(crate) fn start() -> ExitCode {
             Command::Auth(args) => auth::auth(&env, args),
             Command::Config(args) => config::config(&env, args),
             Command::Context(args) => block_on(context::context(&env, args)),
+            Command::Agents(args) => agents::agents(&env, &args),
             Command::Commands(args) => custom_commands::custom_commands(&env, &args),
             Command::Mcp(args) => block_on(mcp::mcp(&env, args)),
             Command::OpenApi(args) => block_on(openapi::openapi(&env, args)),

@@ -183,7 +183,10 @@ pub(crate) fn can_use_tool(id: &str, request: &PermissionRequest, input: &Value)
             "decision_reason": request.reason,
             "title": format!("Allow {}?", claude_name(&request.tool_name)),
             "display_name": claude_name(&request.tool_name),
-            "description": request.summary,
+            "description": match request.agent_path() {
+                Some(path) => format!("{path}: {}", request.summary),
+                None => request.summary.clone(),
+            },
         },
     })
 }

@@ -45,6 +45,8 @@ pub(crate) struct SessionFacts {
     pub(crate) slash_commands: Vec<String>,
     /// The names of the skills among them.
     pub(crate) skills: Vec<String>,
+    /// The names of the sub-agents.
+    pub(crate) agents: Vec<String>,
 }
 
 /// Converts the events of a session to lines.
@@ -102,7 +104,7 @@ impl StreamJson {
                 "model": facts.model,
                 "permissionMode": mode_name(facts.mode),
                 "slash_commands": facts.slash_commands,
-                "agents": [],
+                "agents": facts.agents,
                 "skills": facts.skills,
                 "plugins": [],
                 "apiKeySource": facts.key_source,

@@ -115,6 +115,7 @@ fn facts() -> SessionFacts {
         mcp_servers: vec![json!({ "name": "files", "status": "pending" })],
         mode: Mode::AcceptEdits,
         slash_commands: vec!["review".to_owned(), "tidy".to_owned()],
+        agents: Vec::new(),
         skills: vec!["tidy".to_owned()],
     }
 }

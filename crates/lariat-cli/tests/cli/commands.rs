@@ -202,14 +202,16 @@ async fn skill_for_files_is_offered_when_the_task_touches_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn skill_that_asks_to_run_apart_is_listed_as_running_in_the_conversation() {
+async fn skill_that_asks_to_run_apart_is_delegated_to_a_sub_agent() {
     let fixture = fixture().await;
     let skill = "---\nname: apart\ndescription: Looks around.\ncontext: fork\n---\nBody.";
     put_own(&fixture, ".claude/skills/apart/SKILL.md", skill);
     let listed = fixture.run(&["commands", "list", "--json"]).expect(0).json();
     let apart = listed.as_array().unwrap().iter().find(|one| one["name"] == "apart").unwrap();
-    assert_eq!(apart["description"], "Looks around. [runs in this conversation]");
-    assert!(sent(&fixture, &["/apart"]).contains("The user invoked the skill `apart`."));
+    assert_eq!(apart["description"], "Looks around. [runs in a sub-agent]");
+    let text = sent(&fixture, &["/apart"]);
+    assert!(text.contains("The user invoked the skill `apart`."), "{text}");
+    assert!(text.contains("call the tool `agent` once, with the subagent_type `general`"), "{text}");
 }
 
 /// Installs a plugin with a command, a skill, a hook and an MCP server.

@@ -6,6 +6,8 @@ use crate::kit::{Home, snap};
 pub(crate) const COMMANDS: &[&str] = &[
     "",
     "acp",
+    "agents",
+    "agents list",
     "attach",
     "auth",
     "auth login",

@@ -10,6 +10,7 @@
 )]
 
 mod acp;
+mod agents;
 mod background;
 mod background_kills;
 mod background_upgrade;

@@ -6,21 +6,15 @@
 
 mod expansion;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use lariat_core::permission::split_rules;
-use lariat_host::files::{FileError, Kind, Workspace};
+use lariat_host::files::Workspace;
 
 pub use expansion::{ExpandedPart, is_invocation, words};
 
+use crate::markdown_files::{MarkdownFile, markdown_files};
 use crate::skills::FrontMatter;
 
-/// Maximum entries of one directory that are examined.
-const MAX_ENTRIES: usize = 500;
-/// Maximum depth of subdirectories.
-const MAX_DEPTH: usize = 4;
-/// Maximum bytes of a command file; larger files are not prompts.
-const MAX_FILE_BYTES: u64 = 256 * 1024;
 /// Maximum characters of the first line that describes a command without a description.
 const MAX_DESCRIPTION_CHARS: usize = 120;
 
@@ -81,7 +75,9 @@ impl CommandSet {
     /// Loads the commands of a directory of `workspace`, through its handle: no link leads out of the workspace.
     pub fn load_in(workspace: &Workspace, directory: &str, source: &str) -> Self {
         let mut set = Self::default();
-        set.load_level(workspace, directory, &mut Vec::new(), source);
+        let (files, problems) = markdown_files(workspace, directory);
+        files.into_iter().for_each(|file| set.add(file, source));
+        set.warnings.extend(problems.into_iter().map(|(path, problem)| CommandWarning { path, problem }));
         set.sort();
         set
     }
@@ -130,69 +126,23 @@ impl CommandSet {
         self.commands.sort_by(|one, other| (&one.name, &one.namespace).cmp(&(&other.name, &other.namespace)));
     }
 
-    fn load_level(&mut self, workspace: &Workspace, directory: &str, below: &mut Vec<String>, source: &str) {
-        let path = workspace.path().join(directory);
-        let mut warn = |path: &Path, problem: String| {
-            self.warnings.push(CommandWarning { path: path.to_owned(), problem });
-        };
-        let (entries, more) = match workspace.list(directory, MAX_ENTRIES) {
-            Ok(listed) => listed,
-            Err(FileError::NotFound { .. } | FileError::NotADirectory(_)) => return,
-            Err(error) => return warn(&path, error.to_string()),
-        };
-        if more {
-            warn(&path, format!("too many entries; only the first {MAX_ENTRIES} were examined"));
-        }
-        for entry in entries {
-            let Some(name) = entry.name.to_str().filter(|name| !name.starts_with('.')) else { continue };
-            let inner = format!("{directory}/{name}");
-            match (name.strip_suffix(".md"), entry.kind) {
-                (None, Kind::Directory) if below.len() < MAX_DEPTH => {
-                    below.push(name.to_owned());
-                    self.load_level(workspace, &inner, below, source);
-                    below.pop();
-                }
-                (Some(stem), Kind::File | Kind::Link) if !stem.is_empty() => {
-                    self.load_file(workspace, &inner, stem, below, source);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn load_file(&mut self, workspace: &Workspace, path: &str, stem: &str, below: &[String], source: &str) {
-        let file_path = workspace.path().join(path);
-        let text = match workspace.read(path, MAX_FILE_BYTES) {
-            Ok(content) => String::from_utf8_lossy(&content.bytes).into_owned(),
-            Err(error) => {
-                let problem = error.to_string();
-                return self.warnings.push(CommandWarning { path: file_path, problem });
-            }
-        };
-        let (front, body) = FrontMatter::split(&text);
+    fn add(&mut self, file: MarkdownFile, source: &str) {
+        let (front, body) = FrontMatter::split(&file.text);
         let first =
             body.lines().map(|line| line.trim_start_matches('#').trim()).find(|line| !line.is_empty());
         let described = front.get("description").filter(|text| !text.is_empty()).or(first);
         let description = described.unwrap_or_default().chars().take(MAX_DESCRIPTION_CHARS).collect();
         self.commands.push(Command {
-            name: stem.to_owned(),
-            namespace: below.join(":"),
+            name: file.stem,
+            namespace: file.below.join(":"),
             description,
             argument_hint: argument_hint(&front),
-            allowed_tools: allowed_tools(&front),
+            allowed_tools: front.rules("allowed-tools"),
             model: front.model().map(str::to_owned),
-            file_path,
+            file_path: file.path,
             source: source.to_owned(),
             body: body.trim().to_owned(),
         });
-    }
-}
-
-/// The `allowed-tools`: a list, or one text such as `Read, Bash(git add:*)`.
-fn allowed_tools(front: &FrontMatter) -> Vec<String> {
-    match front.get("allowed-tools") {
-        Some(text) if !text.is_empty() => split_rules(text.trim_start_matches('[').trim_end_matches(']')),
-        _ => front.list("allowed-tools"),
     }
 }
 

@@ -5,6 +5,8 @@
 //! `key: value`, quoted values, values that continue in indented lines, block scalars (`|`, `>`) and lists. Deeper nesting
 //! stays as text under the top-level key.
 
+use lariat_core::permission::split_rules;
+
 use super::yaml;
 
 /// The keys of a front matter and their values, in the order of the file.
@@ -50,6 +52,11 @@ impl FrontMatter {
         none
     }
 
+    /// Returns whether there is such a key.
+    pub fn has(&self, key: &str) -> bool {
+        self.entry(key).is_some()
+    }
+
     /// Returns the value of `key`.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.entry(key).map(|entry| entry.text.as_str())
@@ -67,6 +74,14 @@ impl FrontMatter {
             .map(|item| unquoted(item))
             .filter(|item| !item.is_empty())
             .collect()
+    }
+
+    /// Returns the permission rules or tool names of `key`: a list, or one text such as `Read, Bash(git add:*)`.
+    pub fn rules(&self, key: &str) -> Vec<String> {
+        match self.get(key) {
+            Some(text) if !text.is_empty() => split_rules(text.trim_start_matches('[').trim_end_matches(']')),
+            _ => self.list(key),
+        }
     }
 
     /// Returns the `model`; `None` if it is the one of the session.

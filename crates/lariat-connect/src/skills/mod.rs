@@ -45,6 +45,8 @@ pub struct Skill {
     pub paths: Vec<String>,
     /// Whether it asks to run apart from the conversation: `context: fork`.
     pub is_forked: bool,
+    /// The sub-agent that runs it if it asks for that.
+    pub agent: Option<String>,
     /// The model that the run of a message which invokes it uses; the model of the session if `None`.
     pub model: Option<String>,
 }
@@ -215,6 +217,7 @@ impl SkillSet {
         let (description, source) = (description.to_owned(), source.to_owned());
         let (paths, model) = (front.list("paths"), front.model().map(str::to_owned));
         let is_forked = front.get("context").map(str::trim) == Some("fork");
+        let agent = front.get("agent").map(str::trim).filter(|agent| !agent.is_empty()).map(str::to_owned);
         self.skills.push(Skill {
             name,
             description,
@@ -224,6 +227,7 @@ impl SkillSet {
             is_listed,
             paths,
             is_forked,
+            agent,
             model,
         });
     }

@@ -159,6 +159,10 @@ pub enum AgentEvent {
         session_id: SessionId,
         /// One loop per branch, in configuration order.
         loop_ids: Vec<LoopId>,
+        /// The prompts that every branch begins with; empty if the branches continue the conversation. Durable here, so that
+        /// a branch that a crash prevented from starting still starts.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        prompts: Vec<SharedMessage>,
     },
     /// One of several parallel branches was selected.
     ParallelLoopEnd {

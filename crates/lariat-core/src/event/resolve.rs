@@ -16,7 +16,8 @@ use crate::message::SharedMessage;
 #[derive(Debug, Default)]
 pub struct Resolver {
     messages: HashMap<MessageId, (Option<LoopId>, SharedMessage)>,
-    arguments: HashMap<ToolCallId, (Option<LoopId>, Arc<ToolCall>)>,
+    /// By loop, because loops that run at the same time may use the same ids.
+    arguments: HashMap<(Option<LoopId>, ToolCallId), Arc<ToolCall>>,
 }
 
 impl Resolver {
@@ -40,7 +41,8 @@ impl Resolver {
             AgentEvent::ToolExecutionEnd { message, .. } => self.attach(message),
             AgentEvent::MessageEnd { message: RecordedMessage::Earlier(reference) } => self.attach(reference),
             AgentEvent::ToolExecutionStart { tool_call_id, args, .. } if args.is_unchanged() => {
-                if let Some((_, call)) = self.arguments.get(tool_call_id) {
+                let called = (record.loop_id.clone(), tool_call_id.clone());
+                if let Some(call) = self.arguments.get(&called) {
                     *args = ArgsRef::Called(Arc::clone(call));
                 }
             }
@@ -70,7 +72,7 @@ impl Resolver {
         };
         if let Some(assistant) = message.as_assistant() {
             for call in assistant.tool_calls() {
-                self.arguments.insert(call.id.clone(), (event.loop_id.clone(), Arc::clone(call)));
+                self.arguments.insert((event.loop_id.clone(), call.id.clone()), Arc::clone(call));
             }
         }
         self.messages.insert(message.id(), (event.loop_id.clone(), Arc::clone(message)));
@@ -86,6 +88,6 @@ impl Resolver {
 
     fn forget(&mut self, loop_id: &LoopId) {
         self.messages.retain(|_, (owner, _)| owner.as_ref() != Some(loop_id));
-        self.arguments.retain(|_, (owner, _)| owner.as_ref() != Some(loop_id));
+        self.arguments.retain(|(owner, _), _| owner.as_ref() != Some(loop_id));
     }
 }

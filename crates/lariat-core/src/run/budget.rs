@@ -16,7 +16,7 @@ use super::{Activity, Effect, Run};
 use crate::budget::{
     Admission, BudgetLimits, BudgetRequest, BudgetScope, BudgetStatus, FINISH_NOW, SpentAmounts, WRAP_UP_AT,
 };
-use crate::event::{AgentEvent, LimitKind};
+use crate::event::{AgentEvent, EventRecord, LimitKind};
 use crate::id::RequestId;
 use crate::message::AgentMessage;
 use crate::usage::Usage;
@@ -45,6 +45,8 @@ pub(super) struct RunBudget {
     pub(super) asked: Option<Arc<BudgetRequest>>,
     /// Extensions of this run's limits.
     pub(super) more: Option<Box<BudgetLimits>>,
+    /// What the sub-agents of this run used.
+    pub(super) sub_agents: Usage,
 }
 
 impl RunBudget {
@@ -73,6 +75,7 @@ impl RunBudget {
             }
             AgentEvent::LimitReached { .. } => self.asked = None,
             AgentEvent::ToolExecutionStart { .. } => self.tool_calls += 1,
+            AgentEvent::SubAgentCompleted { usage, .. } => self.sub_agents += *usage,
             _ => {}
         }
     }
@@ -103,9 +106,10 @@ impl Run {
         self.config.budget.session.extended_by(self.memory.budget().more())
     }
 
-    /// Returns what this run spent. An open turn without a reply is not included.
+    /// Returns what this run and its sub-agents spent. An open turn without a reply is not included.
     pub(super) fn run_spent(&self) -> SpentAmounts {
         let mut spent = SpentAmounts::usage(&self.state.usage);
+        spent += SpentAmounts::usage(&self.state.budget.sub_agents);
         let open = self.state.turn.as_ref().is_some_and(|turn| turn.reply.is_none());
         spent.turns = u64::from(self.state.turns.saturating_sub(u32::from(open)));
         spent.duration = self.state.active(self.now);
@@ -114,7 +118,7 @@ impl Run {
     }
 
     /// Returns the usage of every limit of the run and its session.
-    fn run_statuses(&self) -> Vec<BudgetStatus> {
+    pub(super) fn run_statuses(&self) -> Vec<BudgetStatus> {
         let mut statuses = Vec::new();
         if let Some(limits) = self.run_limits() {
             statuses.extend(BudgetStatus::all(BudgetScope::Run, &limits, &self.run_spent()));
@@ -272,6 +276,24 @@ impl Run {
                 self.out.push_back(Effect::ExtendBudget { scope, limits })
             }
             _ => {}
+        }
+    }
+
+    /// Takes an event of another loop of the session into account: what the other loops spend is included, and a budget that one
+    /// of them was granted is granted to all.
+    pub(super) fn on_observed(&mut self, event: &EventRecord) {
+        if event.loop_id.as_ref() == Some(&self.start.loop_id) {
+            return;
+        }
+        Arc::make_mut(&mut self.memory).observe(event);
+        let AgentEvent::BudgetExtended { scope, limits, by } = &event.event else { return };
+        let answered = self.state.budget.asked.as_ref().is_some_and(|asked| asked.standing.scope == *scope);
+        // Without amounts, the other loop only ends its own request.
+        if answered && *scope != BudgetScope::Run && !limits.is_none() {
+            self.withdraw_budget_request();
+            // The other loop recorded the amounts. This event ends the request of this loop.
+            let limits = BudgetLimits::default();
+            self.record(AgentEvent::BudgetExtended { scope: *scope, limits, by: by.clone() });
         }
     }
 

@@ -3,7 +3,8 @@
 //! Decides which calls run together and what happens to those that do not run. Results may arrive in any
 //! order; the model receives them in call order, because the turn is closed only when every call has one.
 //! Invariant: a call without a recorded `ToolExecutionStart` has had no effect, and a call with one is never
-//! started again.
+//! started again. A call with a recorded sub-agent is the exception: it resumes that sub-agent, which keeps the
+//! same invariant in its own journal.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -144,7 +145,9 @@ impl Run {
             CallPhase::Planned(summary) => NextStep::Plan(summary.clone()),
             // Recorded as running, but nothing runs: the process that ran it has ended.
             CallPhase::Dispatched | CallPhase::Questioning(_) => {
-                self.interrupt(at);
+                if !self.resume_sub_agent(at) {
+                    self.interrupt(at);
+                }
                 return;
             }
             CallPhase::Ended => NextStep::RecordUnrun(OUTPUT_LOST.into()),
@@ -163,13 +166,13 @@ impl Run {
         }
     }
 
-    fn set_activity(&mut self, at: usize, activity: CallActivity) {
+    pub(super) fn set_activity(&mut self, at: usize, activity: CallActivity) {
         if let Some(slot) = self.call_activities.get_mut(at) {
             *slot = activity;
         }
     }
 
-    fn call_at(&self, at: usize) -> Option<&CallState> {
+    pub(super) fn call_at(&self, at: usize) -> Option<&CallState> {
         self.state.turn.as_ref()?.calls.get(at)
     }
 
@@ -272,7 +275,7 @@ impl Run {
     }
 
     /// Withdraws the question of a tool call that ends or is cancelled.
-    fn withdraw_question(&mut self, at: usize) {
+    pub(super) fn withdraw_question(&mut self, at: usize) {
         let Some(CallPhase::Questioning(request)) = self.call_at(at).map(|call| &call.phase) else { return };
         let id = request.id;
         self.on_permission(id, PermissionDecision::Withdrawn);
@@ -316,13 +319,15 @@ impl Run {
             Some(args) => ArgsRef::Rewritten(Arc::clone(args)),
             None => ArgsRef::Called(Arc::clone(&call)),
         };
+        self.spawn(at, &call, args.as_deref());
         let start = AgentEvent::ToolExecutionStart {
             tool_call_id: call.id.clone(),
             tool_name: call.name.clone(),
             args: recorded,
         };
         self.record(start);
-        self.out.push_back(Effect::RunTool { call, args });
+        let sub_agent = self.sub_agent_of(at, false);
+        self.out.push_back(Effect::RunTool { call, args, sub_agent });
         self.set_activity(at, CallActivity::Running);
     }
 
@@ -344,8 +349,13 @@ impl Run {
     fn finish_tool(&mut self, at: usize, result: Result<ToolResult, ToolError>) {
         self.withdraw_question(at);
         let Some(call) = self.call_at(at).map(|call| Arc::clone(&call.call)) else { return };
-        let is_error = result.is_err();
+        let error = result.as_ref().err().map(ToString::to_string);
+        self.end_sub_agent(at, error.as_deref());
+        let is_error = error.is_some();
         let result = result.unwrap_or_else(|error| ToolResult::text(error.to_string()));
+        let sub_agent = self.call_at(at).and_then(|call| call.sub_agent.as_ref());
+        let child_loop_id =
+            result.child_loop_id.or_else(|| sub_agent.map(|sub_agent| sub_agent.loop_id.clone()));
         let mut content = result.content;
         content.retain(|block| !block.is_empty() && !block.is_reply_only());
         if content.is_empty() {
@@ -360,7 +370,7 @@ impl Run {
             message: MessageRef::resolved(Arc::clone(&message)),
             details: result.details,
             is_error,
-            child_loop_id: result.child_loop_id,
+            child_loop_id,
         });
         // In the same batch as the end, and before any callback: the journal must not contain an end without
         // its output.
@@ -435,7 +445,15 @@ impl Run {
                     self.set_activity(at, CallActivity::Cancelling);
                     self.out.push_back(Effect::CancelTool { call: id });
                 }
-                (_, CallPhase::Dispatched | CallPhase::Questioning(_)) => self.interrupt(at),
+                (_, CallPhase::Dispatched | CallPhase::Questioning(_)) => {
+                    if self.resume_sub_agent(at) {
+                        // The sub-agent ends by itself and records that.
+                        self.set_activity(at, CallActivity::Cancelling);
+                        self.out.push_back(Effect::CancelTool { call: id });
+                    } else {
+                        self.interrupt(at);
+                    }
+                }
                 (_, CallPhase::Ended) => self.record_unrun(at, OUTPUT_LOST),
                 (_, CallPhase::Planned(summary)) => self.record_planned(at, &summary),
                 (_, CallPhase::Answered(text)) => self.record_answer(at, text),

@@ -140,11 +140,22 @@ pub struct ToolTraits {
     pub effects: ToolEffects,
     /// Whether the tool may run in parallel with others.
     pub parallel_safe: bool,
+    /// The argument that contains the task, if every call of the tool starts a sub-agent.
+    pub task_argument: Option<&'static str>,
 }
 
 impl ToolTraits {
     /// Returns the traits that a tool declares.
     pub fn of(tool: &dyn AgentTool) -> Self {
-        Self { effects: tool.effects(), parallel_safe: tool.is_parallel_safe() }
+        Self {
+            effects: tool.effects(),
+            parallel_safe: tool.is_parallel_safe(),
+            task_argument: tool.task_argument(),
+        }
+    }
+
+    /// Creates the traits of a tool that starts no sub-agents.
+    pub const fn new(effects: ToolEffects, parallel_safe: bool) -> Self {
+        Self { effects, parallel_safe, task_argument: None }
     }
 }

@@ -17,6 +17,7 @@ use crate::message::AgentMessage;
 use crate::permission::PermissionRequest;
 use crate::session::SessionMemory;
 use crate::time::Timestamp;
+use crate::tool::RecordedSubAgent;
 use crate::transcript::Window;
 use crate::usage::Usage;
 
@@ -158,6 +159,8 @@ pub enum Effect {
         call: Arc<ToolCall>,
         /// Arguments that the permission check replaced, if any.
         args: Option<Arc<Value>>,
+        /// The recorded sub-agent of the tool call, if it starts one.
+        sub_agent: Option<Box<RecordedSubAgent>>,
     },
     /// Ask a running tool to end early. `ToolFinished` still follows.
     CancelTool {

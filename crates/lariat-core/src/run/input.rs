@@ -2,7 +2,7 @@
 
 use crate::budget::{Admission, BudgetLimits, BudgetScope, BudgetStatus};
 use crate::context::{CompactionProposal, Note};
-use crate::event::{AgentEvent, QueueKind};
+use crate::event::{AgentEvent, Event, QueueKind};
 use crate::hooks::HookAnswer;
 use crate::id::{MessageId, RequestId, ToolCallId};
 use crate::message::AgentMessage;
@@ -157,6 +157,11 @@ pub enum Input {
     Note {
         /// The event.
         event: Box<AgentEvent>,
+    },
+    /// Another loop of the session recorded a durable event.
+    Observed {
+        /// The event.
+        event: Event,
     },
     /// End the run now.
     Cancel,

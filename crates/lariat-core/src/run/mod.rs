@@ -27,6 +27,7 @@ mod session_snapshot;
 mod snapshot;
 mod state;
 mod stop;
+mod sub_agents;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,8 +36,9 @@ pub use config::{FallbackModel, RunConfig, ToolTraits};
 pub use effect::{Effect, HookCall, OpId, RunEnd};
 pub use input::{FilterOutcome, Input, ModelSignal};
 pub use recover::{RecoverError, RecoveredRun};
-pub use session_snapshot::{LoopStartWithId, SessionSnapshot, ViewSnapshot};
+pub use session_snapshot::{BranchSnapshot, GroupBase, LoopStartWithId, SessionSnapshot, ViewSnapshot};
 pub use snapshot::LoopSnapshot;
+pub use sub_agents::SUB_AGENT_CONFIG;
 
 use crate::budget::{BudgetLimits, BudgetScope};
 use crate::content::Content;
@@ -293,6 +295,7 @@ impl Run {
             }
             Input::Unqueue { .. } => {}
             Input::Note { event } => self.record(*event),
+            Input::Observed { event } => self.on_observed(&event),
             Input::Cancel => self.on_cancel(),
         }
         if self.transient.begun {
@@ -320,6 +323,11 @@ impl Run {
         &self.start
     }
 
+    /// Returns the configuration of the run.
+    pub const fn config(&self) -> &Arc<RunConfig> {
+        &self.config
+    }
+
     /// Returns the conversation as recorded so far.
     pub const fn transcript(&self) -> &Transcript {
         &self.state.transcript
@@ -344,6 +352,11 @@ impl Run {
     /// Returns permission requests that wait for an answer.
     pub fn pending_permissions(&self) -> impl Iterator<Item = &Arc<crate::permission::PermissionRequest>> {
         self.state.pending_permissions()
+    }
+
+    /// Returns the request for more budget that waits for an answer.
+    pub fn pending_budget_request(&self) -> Option<crate::id::RequestId> {
+        self.state.budget.asked.as_ref().map(|asked| asked.id)
     }
 
     /// Consumes the run and returns the conversation and the queued messages for the next loop.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use super::config::RunConfig;
 use super::state::LoopState;
-use super::{LoopSnapshot, Run, SessionSnapshot, TransientState};
-use crate::event::{AgentEvent, Event, QueueKind};
+use super::{LoopSnapshot, LoopStartWithId, Run, SessionSnapshot, TransientState};
+use crate::event::{AgentEvent, Event, LoopStart, QueueKind};
 use crate::id::{LoopId, ToolCallId};
 use crate::message::SharedMessage;
 use crate::session::SessionFold;
@@ -56,74 +56,111 @@ impl Run {
     ) -> Result<RecoveredRun, RecoverError> {
         let start = fold.start_of(loop_id).ok_or_else(|| RecoverError::UnknownLoop(loop_id.clone()))?;
         let own = |record: &&Event| record.loop_id.as_ref() == Some(loop_id);
-        let saved = snapshot.filter(|snapshot| snapshot.last_loop.start().loop_id == *loop_id);
-        let (mut state, repairs) = match saved.and_then(|saved| Some((saved, saved.open.as_ref()?))) {
-            Some((saved, open)) => (LoopState::restore(open, &saved.conversation, &config), Vec::new()),
+        let saved = snapshot.and_then(|snapshot| snapshot.saved_loop(loop_id));
+        let (mut state, repairs) = match saved {
+            Some((conversation, open, _)) => (LoopState::restore(open, conversation, &config), Vec::new()),
             None => {
                 let (transcript, repairs) = fold.conversation(start.base);
                 let mut state = LoopState::new(transcript);
                 let begin = records.iter().position(|record| own(&record)).unwrap_or(records.len());
-                for (queue, message) in
-                    undelivered_messages(snapshot, records.get(..begin).unwrap_or_default())
-                {
+                let before = records.get(..begin).unwrap_or_default();
+                // A branch delivers only what was sent to it.
+                let left = match fold.is_branch(loop_id) {
+                    true => Vec::new(),
+                    false => undelivered_messages(snapshot, before),
+                };
+                for (queue, message) in left {
                     state.queue_mut(queue).push_back(message);
                 }
                 state.track(&config);
                 (state, repairs)
             }
         };
+        let from = saved.map_or(0, |(_, _, at)| at);
         // Decisions from an import are asked again: without them, the loop is in the state before the
         // request.
-        let applies = |record: &&Event| own(record) && !fold.memory().is_foreign(record);
+        let applies =
+            |record: &&Event| own(record) && record.seq >= from && !fold.memory().is_foreign(record);
         records.iter().filter(applies).for_each(|record| state.apply(record));
         if state.ended.is_some() {
             return Err(RecoverError::Ended(loop_id.clone()));
         }
-        let loop_index = loop_id.as_str().rsplit('.').next().and_then(|n| n.parse().ok()).unwrap_or_default();
+        let loop_index = loop_id.number().unwrap_or_default();
         let mut run = Self::assemble(config, start.clone(), loop_index, state, TransientState::default());
         run.now = run.state.last_seen().unwrap_or_default();
-        run.memory = Arc::new(fold.memory().clone());
+        run.memory = Arc::new(fold.memory().seen_by(loop_id));
         run.transient.begun = true;
         Ok(RecoveredRun { run, repairs })
+    }
+
+    /// Rebuilds all loops that a crash interrupted, oldest first. `config` returns the configuration of a loop.
+    ///
+    /// # Errors
+    /// Fails if a loop cannot be rebuilt.
+    pub fn recover_all(
+        mut config: impl FnMut(&LoopStart) -> Arc<RunConfig>,
+        fold: &SessionFold,
+        snapshot: Option<&SessionSnapshot>,
+        records: &[Event],
+    ) -> Result<Vec<RecoveredRun>, RecoverError> {
+        let recover =
+            |start: &LoopStart| Self::recover_from(config(start), fold, snapshot, records, &start.loop_id);
+        fold.open_loops().map(recover).collect()
     }
 
     /// Returns the tool calls that were running at the crash.
     fn interrupted_calls(&self) -> Vec<ToolCallId> {
         let calls = self.state.turn.iter().flat_map(|turn| &turn.calls);
         let running = calls.filter(|call| call.result.is_none() && call.phase.has_started());
+        // A sub-agent resumes, so the outcome of its call is not unknown.
+        let running = running.filter(|call| call.sub_agent.is_none());
         running.map(|call| call.call.id.clone()).collect()
     }
 }
 
-/// Returns the messages that ended loops left in their queues; the next loop delivers them.
+/// Returns the messages that ended loops left in their queues; the next loop delivers them. Of branches, only the selected one
+/// leaves messages.
 fn undelivered_messages(
     snapshot: Option<&SessionSnapshot>,
     records: &[Event],
 ) -> Vec<(QueueKind, SharedMessage)> {
-    let owner = snapshot.map(|snapshot| snapshot.last_loop.start().loop_id);
-    let mut waiting: Vec<(&Option<LoopId>, QueueKind, &SharedMessage)> = Vec::new();
+    let mut waiting: Vec<(Option<&LoopId>, QueueKind, &SharedMessage)> = Vec::new();
+    let (mut ended, mut branches): (HashSet<&LoopId>, HashSet<&LoopId>) = (HashSet::new(), HashSet::new());
     if let Some(snapshot) = snapshot {
-        waiting.extend(snapshot.queued.iter().map(|(queue, message)| (&None, *queue, message)));
+        waiting.extend(snapshot.queued.iter().map(|(queue, message)| (None, *queue, message)));
+        let owner = snapshot.last_loop.as_ref().map(LoopStartWithId::loop_id);
         let open = snapshot.open.iter().flat_map(LoopSnapshot::queued_messages);
-        waiting.extend(open.map(|(queue, message)| (&owner, queue, message)));
+        waiting.extend(open.map(|(queue, message)| (owner, queue, message)));
+        for branch in snapshot.saved_branches() {
+            let owner = branch.loop_id();
+            waiting.extend(branch.queued_messages().map(|(queue, message)| (Some(owner), queue, message)));
+            ended.extend(branch.has_ended().then_some(owner));
+        }
+        let groups = snapshot.memory.groups().iter().flat_map(|group| &group.branches);
+        branches.extend(groups.map(|branch| &branch.loop_id));
     }
-    let mut ended: HashSet<&Option<LoopId>> = HashSet::new();
-    for record in records {
+    let is_included =
+        |record: &Event| snapshot.is_some_and(|snapshot| snapshot.includes(record.seq, &record.loop_id));
+    for record in records.iter().filter(|record| !is_included(record)) {
+        let owner = record.loop_id.as_ref();
         match &record.event {
-            AgentEvent::MessageQueued { queue, message } => waiting.push((&record.loop_id, *queue, message)),
+            AgentEvent::MessageQueued { queue, message } => waiting.push((owner, *queue, message)),
             AgentEvent::MessageEnd { message } => {
                 waiting.retain(|(_, _, queued)| queued.id() != message.id())
             }
             AgentEvent::MessageUnqueued { message_id } => {
                 waiting.retain(|(_, _, queued)| queued.id() != *message_id)
             }
-            AgentEvent::AgentEnd { .. } => {
-                ended.insert(&record.loop_id);
+            AgentEvent::AgentEnd { .. } => ended.extend(owner),
+            AgentEvent::ParallelLoopStart { loop_ids, .. } => branches.extend(loop_ids),
+            AgentEvent::ParallelLoopEnd { selected_loop_id, .. } => {
+                branches.remove(selected_loop_id);
             }
             _ => {}
         }
     }
-    waiting.retain(|(owner, _, _)| owner.is_none() || ended.contains(owner));
+    let is_left = |owner: &LoopId| ended.contains(owner) && !branches.contains(owner);
+    waiting.retain(|(owner, _, _)| owner.is_none_or(is_left));
     waiting.into_iter().map(|(_, queue, message)| (queue, Arc::clone(message))).collect()
 }
 

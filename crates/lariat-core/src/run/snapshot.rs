@@ -12,7 +12,7 @@ use super::budget::RunBudget;
 use super::config::RunConfig;
 use super::effect::Effect;
 use super::repetition::RepetitionDetector;
-use super::session_snapshot::{LoopStartWithId, SessionSnapshot};
+use super::session_snapshot::{BranchSnapshot, LoopStartWithId, SessionSnapshot};
 use super::state::{BlockedStops, LastTurn, LoopState, TurnState};
 use crate::budget::BudgetScope;
 use crate::context::TrackerState;
@@ -24,7 +24,7 @@ use crate::transcript::Transcript;
 use crate::usage::Usage;
 
 /// Saved state of an open loop.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LoopSnapshot {
     rejection: Option<String>,
     limit: Option<(LimitKind, BudgetScope)>,
@@ -62,10 +62,30 @@ impl LoopSnapshot {
     }
 }
 
+/// What a snapshot contains of a loop: the last message, the conversation, the messages that an ended loop left, and the state
+/// of an open one.
+type SavedLoop =
+    (Option<MessageId>, Vec<SharedMessage>, Vec<(QueueKind, SharedMessage)>, Option<LoopSnapshot>);
+
 impl Run {
     /// Returns a snapshot of the session if this is a suitable moment: all recorded events have left the
     /// machine, and no reply is in progress. Correct only if this is the only open loop of its session.
     pub fn snapshot(&self) -> Option<SessionSnapshot> {
+        let (tip, conversation, queued, open) = self.save()?;
+        let start = LoopStartWithId::new(&self.start);
+        let memory = (*self.memory).clone();
+        Some(SessionSnapshot::new(self.loop_index + 1, start, tip, conversation, queued, open, memory))
+    }
+
+    /// Returns a snapshot of this loop alone, as one of several branches, if this is a suitable moment. `at` is a number of
+    /// events of the session that include everything this loop recorded.
+    pub fn branch_snapshot(&self, at: u64) -> Option<BranchSnapshot> {
+        let (tip, conversation, queued, open) = self.save()?;
+        let start = LoopStartWithId::new(&self.start);
+        Some(BranchSnapshot { start, at, tip, conversation, open, queued })
+    }
+
+    fn save(&self) -> Option<SavedLoop> {
         let state = &self.state;
         let settled = state.turn.as_ref().is_none_or(|turn| turn.reply.is_none());
         let all_recorded = !self.out.iter().any(|effect| matches!(effect, Effect::Record(_)));
@@ -81,9 +101,7 @@ impl Run {
         };
         let mut queued = left(QueueKind::Steering, &state.steering);
         queued.extend(left(QueueKind::FollowUp, &state.follow_up));
-        let start = LoopStartWithId::new(&self.start);
-        let memory = (*self.memory).clone();
-        Some(SessionSnapshot::new(self.loop_index + 1, start, tip, conversation, queued, open, memory))
+        Some((tip, conversation, queued, open))
     }
 }
 

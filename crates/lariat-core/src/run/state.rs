@@ -17,10 +17,10 @@ use crate::budget::BudgetScope;
 use crate::content::ToolCall;
 use crate::context::{ContextTracker, NewestNotes, message_tokens};
 use crate::event::{
-    AgentEvent, BlockedBy, CompactionCause, ContextFull, EventRecord, LimitKind, MessageRef, QueueKind,
-    RecordedMessage, RunOutcome,
+    AgentEvent, ArgsRef, BlockedBy, CompactionCause, ContextFull, EventRecord, LimitKind, MessageRef,
+    QueueKind, RecordedMessage, RunOutcome,
 };
-use crate::id::{MessageId, RequestId, ToolCallId};
+use crate::id::{LoopId, MessageId, RequestId, SessionId, ToolCallId};
 use crate::message::{AgentMessage, AssistantMessage, SharedMessage, StopReason, ToolResultMessage};
 use crate::permission::{PermissionDecision, PermissionRequest};
 use crate::time::Timestamp;
@@ -83,6 +83,18 @@ pub(super) struct CallState {
     pub(super) call: Arc<ToolCall>,
     pub(super) phase: CallPhase,
     pub(super) result: Option<SharedMessage>,
+    pub(super) sub_agent: Option<Box<CallSubAgent>>,
+}
+
+/// The sub-agent of a tool call.
+#[derive(Debug, Clone)]
+pub(super) struct CallSubAgent {
+    pub(super) session_id: SessionId,
+    pub(super) loop_id: LoopId,
+    /// Its end is recorded.
+    pub(super) is_completed: bool,
+    /// The arguments that the tool call started with, if they are not the model's.
+    pub(super) args: Option<Arc<Value>>,
 }
 
 /// The recorded progress of a tool call.
@@ -277,8 +289,27 @@ impl LoopState {
                 self.follow_up.retain(|message| message.id() != *message_id);
             }
             AgentEvent::MessageEnd { message } => self.apply_message(message),
-            AgentEvent::ToolExecutionStart { tool_call_id, .. } => {
+            AgentEvent::ToolExecutionStart { tool_call_id, args, .. } => {
                 self.set_phase(tool_call_id, CallPhase::Dispatched);
+                if let (Some(sub_agent), ArgsRef::Rewritten(args)) = (self.sub_agent_mut(tool_call_id), args)
+                {
+                    sub_agent.args = Some(Arc::clone(args));
+                }
+            }
+            AgentEvent::SubAgentSpawned { tool_call_id, child_loop_id, child_session_id, .. } => {
+                if let Some(call) = self.call_mut(tool_call_id) {
+                    call.sub_agent = Some(Box::new(CallSubAgent {
+                        session_id: child_session_id.clone(),
+                        loop_id: child_loop_id.clone(),
+                        is_completed: false,
+                        args: None,
+                    }));
+                }
+            }
+            AgentEvent::SubAgentCompleted { tool_call_id, .. } => {
+                if let Some(sub_agent) = self.sub_agent_mut(tool_call_id) {
+                    sub_agent.is_completed = true;
+                }
             }
             AgentEvent::ToolExecutionEnd { tool_call_id, .. } => {
                 self.set_phase(tool_call_id, CallPhase::Ended)
@@ -358,6 +389,10 @@ impl LoopState {
         self.turn.as_mut()?.calls.iter_mut().find(|call| call.call.id == *id)
     }
 
+    fn sub_agent_mut(&mut self, id: &ToolCallId) -> Option<&mut CallSubAgent> {
+        self.call_mut(id)?.sub_agent.as_deref_mut()
+    }
+
     fn set_phase(&mut self, id: &ToolCallId, phase: CallPhase) {
         if let Some(call) = self.call_mut(id) {
             call.phase = phase;
@@ -426,6 +461,7 @@ impl LoopState {
                 call: Arc::clone(call),
                 phase: CallPhase::Waiting,
                 result: None,
+                sub_agent: None,
             };
             turn.calls = assistant.tool_calls().map(waiting).collect();
         }

@@ -30,6 +30,9 @@ pub struct ClientState {
     pending_import: Option<String>,
     queue: Vec<WaitingMessage>,
     open_loops: Vec<LoopId>,
+    /// Groups of branches without a decision.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    open_groups: Vec<Vec<LoopId>>,
     outcome: Option<RunOutcome>,
     mode: Option<String>,
     chosen_model: Option<ChosenModel>,
@@ -39,7 +42,14 @@ pub struct ClientState {
     children: Vec<ChildRun>,
     /// When each open approval request was made.
     asked_at: Vec<(RequestId, Timestamp)>,
-    budget_request: Option<(Arc<BudgetRequest>, Timestamp)>,
+    /// The budget requests that wait, oldest first: at most one per loop.
+    #[serde(
+        default,
+        rename = "budget_request",
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "open_budget_requests"
+    )]
+    budget_requests: Vec<OpenBudgetRequest>,
     planned_at: Timestamp,
     /// Hash of the id and position of each command, in order.
     commands: Arc<Vec<(u64, u64)>>,
@@ -66,6 +76,39 @@ pub struct UserCommand {
     pub command_id: String,
     /// The command line.
     pub command: String,
+}
+
+/// A budget request that waits for an answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct OpenBudgetRequest {
+    /// The loop that asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loop_id: Option<LoopId>,
+    /// The request.
+    pub request: Arc<BudgetRequest>,
+    /// When it was made.
+    pub at: Timestamp,
+}
+
+/// Reads the requests of a snapshot. Earlier programs wrote at most one, without its loop.
+fn open_budget_requests<'de, D>(deserializer: D) -> Result<Vec<OpenBudgetRequest>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        All(Vec<OpenBudgetRequest>),
+        One(Option<(Arc<BudgetRequest>, Timestamp)>),
+    }
+    Ok(match Written::deserialize(deserializer)? {
+        Written::All(all) => all,
+        Written::One(one) => {
+            let open = |(request, at)| OpenBudgetRequest { loop_id: None, request, at };
+            one.map(open).into_iter().collect()
+        }
+    })
 }
 
 /// A message that waits for delivery.
@@ -155,7 +198,11 @@ impl ClientState {
             AgentEvent::AgentEnd { outcome, .. } => {
                 self.open_loops.retain(|open| Some(open) != record.loop_id.as_ref());
                 self.outcome = Some(outcome.clone());
-                self.budget_request = None;
+                self.budget_requests.retain(|open| !is_of_loop(open, record));
+            }
+            AgentEvent::ParallelLoopStart { loop_ids, .. } => self.open_groups.push(loop_ids.clone()),
+            AgentEvent::ParallelLoopEnd { selected_loop_id, .. } => {
+                self.open_groups.retain(|group| !group.contains(selected_loop_id));
             }
             AgentEvent::TurnEnd { usage, .. } => {
                 self.context_used = usage.input + usage.cache_read + usage.cache_write + usage.output;
@@ -172,10 +219,12 @@ impl ClientState {
                 self.note_answer(Question::Request(*request_id), sender);
             }
             AgentEvent::BudgetExtensionRequested { request } => {
-                self.budget_request = Some((Arc::clone(request), record.timestamp));
+                self.budget_requests.retain(|open| !is_of_loop(open, record));
+                let (loop_id, request) = (record.loop_id.clone(), Arc::clone(request));
+                self.budget_requests.push(OpenBudgetRequest { loop_id, request, at: record.timestamp });
             }
-            AgentEvent::BudgetExtended { by, .. } => self.end_budget_request(Some(by.clone())),
-            AgentEvent::LimitReached { .. } => self.end_budget_request(sender),
+            AgentEvent::BudgetExtended { by, .. } => self.end_budget_request(record, Some(by.clone())),
+            AgentEvent::LimitReached { .. } => self.end_budget_request(record, sender),
             AgentEvent::PlanChangeQueued { .. } => self.planned_at = record.timestamp,
             AgentEvent::PlanDecided { .. } => self.note_answer(Question::Plan, sender),
             AgentEvent::FileRestoreStarted(restore) => self.file_restore = Some(restore.clone()),
@@ -208,7 +257,8 @@ impl ClientState {
             return;
         }
         self.pending_import = Some(import_id.to_owned());
-        (self.mode, self.chosen_model, self.budget_request) = (None, None, None);
+        (self.mode, self.chosen_model) = (None, None);
+        self.budget_requests.clear();
         (self.commands, self.newest_command) = (Arc::default(), None);
         (self.file_restore, self.user_command) = (None, None);
         self.asked_at.clear();
@@ -228,9 +278,11 @@ impl ClientState {
         self.queue.retain(|waiting| waiting.message.id() != id);
     }
 
-    fn end_budget_request(&mut self, by: Option<String>) {
-        if let Some((request, _)) = self.budget_request.take() {
-            self.note_answer(Question::Request(request.id), by);
+    /// Ends the request of the loop that an event belongs to.
+    fn end_budget_request(&mut self, record: &EventRecord, by: Option<String>) {
+        let at = self.budget_requests.iter().position(|open| is_of_loop(open, record));
+        if let Some(open) = at.map(|at| self.budget_requests.remove(at)) {
+            self.note_answer(Question::Request(open.request.id), by);
         }
     }
 
@@ -256,9 +308,9 @@ impl ClientState {
         &self.queue
     }
 
-    /// Returns whether a run has begun and not ended.
+    /// Returns whether a run has begun and not ended, or branches ended and none was selected.
     pub const fn has_open_run(&self) -> bool {
-        !self.open_loops.is_empty()
+        !self.open_loops.is_empty() || !self.open_groups.is_empty()
     }
 
     /// Returns the restore of files that has begun and not ended.
@@ -311,9 +363,9 @@ impl ClientState {
         self.asked_at.iter().find(|(id, _)| *id == request).map(|(_, at)| *at)
     }
 
-    /// Returns the budget request that waits, and when it was made.
-    pub const fn budget_request(&self) -> Option<&(Arc<BudgetRequest>, Timestamp)> {
-        self.budget_request.as_ref()
+    /// Returns the budget requests that wait, oldest first.
+    pub fn budget_requests(&self) -> &[OpenBudgetRequest] {
+        &self.budget_requests
     }
 
     /// Returns when plan mode queued the newest change.
@@ -342,6 +394,12 @@ impl ClientState {
     pub const fn is_closed(&self) -> bool {
         self.is_closed
     }
+}
+
+/// Whether an event ends the request of a loop. An event about the session ends all, and so does any event a request whose loop
+/// an earlier program did not save.
+fn is_of_loop(open: &OpenBudgetRequest, record: &EventRecord) -> bool {
+    open.loop_id.is_none() || record.loop_id.is_none() || open.loop_id == record.loop_id
 }
 
 /// Whether an event of an imported journal must not apply on this machine.

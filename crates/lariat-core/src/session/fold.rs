@@ -1,7 +1,8 @@
 //! Rebuilds the conversation tree of a session from its journal.
 //!
 //! A session is a tree of segments: each loop (and each import) adds messages after a base message. The fold
-//! finds the conversation that ends at a message and applies the compactions on the way.
+//! finds the conversation that ends at a message and applies the compactions on the way. Branches that run at the same time
+//! are segments after one base: the selected one continues the conversation, the others stay in the tree.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ pub struct SessionFold {
     segments: Vec<Segment>,
     loops: HashMap<LoopId, usize>,
     segment_of: HashMap<MessageId, usize>,
-    queued: HashMap<MessageId, (QueueKind, SharedMessage)>,
+    queued: HashMap<MessageId, QueuedMessage>,
     queue_order: Vec<MessageId>,
     removed: HashSet<MessageId>,
     /// Compactions between loops, by the last message before them.
@@ -28,9 +29,32 @@ pub struct SessionFold {
     /// Compactions that this fold has seen.
     compactions: HashSet<EventId>,
     memory: SessionMemory,
+    /// The branches of all groups.
+    branches: HashMap<LoopId, BranchState>,
+    groups: usize,
     /// Whether the fold started from a snapshot.
     snapshot: bool,
+    /// The number of events that the snapshot includes.
+    snapshot_at: u64,
+    /// The number of events that the snapshot includes of each branch.
+    branches_at: HashMap<LoopId, u64>,
     lacks_history: bool,
+}
+
+/// The group of a branch, and whether the branch was selected.
+#[derive(Clone, Copy, Debug)]
+struct BranchState {
+    group: usize,
+    is_selected: bool,
+}
+
+/// A message that waits for delivery.
+#[derive(Debug)]
+struct QueuedMessage {
+    queue: QueueKind,
+    message: SharedMessage,
+    /// The loop that it was sent to; `None` if the next loop delivers it.
+    owner: Option<LoopId>,
 }
 
 /// Consecutive messages after a base message.
@@ -58,12 +82,24 @@ type Overlay = (EventId, Arc<Vec<CompactionEdit>>);
 /// What a fold knows of a session before the events that it reads.
 pub(crate) struct FoldStart<'a> {
     pub(crate) memory: &'a SessionMemory,
-    /// The newest loop.
-    pub(crate) last_loop: LoopStart,
+    /// The number of events that the conversation and the memory include.
+    pub(crate) at: u64,
+    /// The newest loop, besides branches.
+    pub(crate) last_loop: Option<LoopStart>,
     pub(crate) is_open: bool,
     /// The newest conversation.
     pub(crate) conversation: &'a [SharedMessage],
     /// The last message of the newest loop.
+    pub(crate) tip: Option<MessageId>,
+}
+
+/// What a fold knows of a branch before the events that it reads.
+pub(crate) struct BranchStart<'a> {
+    pub(crate) start: LoopStart,
+    /// The number of events of the session among which those of the branch are included.
+    pub(crate) at: u64,
+    pub(crate) is_open: bool,
+    pub(crate) conversation: &'a [SharedMessage],
     pub(crate) tip: Option<MessageId>,
 }
 
@@ -78,20 +114,54 @@ impl SessionFold {
         snapshot: FoldStart<'_>,
         queued: impl Iterator<Item = (QueueKind, &'a SharedMessage)>,
     ) -> Self {
-        let mut fold = Self { snapshot: true, memory: snapshot.memory.clone(), ..Self::default() };
-        let (ended, start) = (!snapshot.is_open, snapshot.last_loop);
-        fold.loops.insert(start.loop_id.clone(), 0);
-        fold.segments.push(Segment { start: Some(Box::new(start)), ended, ..Segment::default() });
-        snapshot.conversation.iter().for_each(|message| fold.add(0, message));
-        if let Some(tip) = snapshot.tip {
-            // The last message need not be part of the conversation: a failed reply is not.
-            fold.segment_of.entry(tip).or_insert(0);
+        let (memory, snapshot_at) = (snapshot.memory.clone(), snapshot.at);
+        let mut fold = Self { snapshot: true, snapshot_at, memory, ..Self::default() };
+        for group in snapshot.memory.groups() {
+            fold.add_group(group.branches.iter().map(|branch| &branch.loop_id));
         }
-        if let Some(segment) = fold.segments.first_mut() {
-            segment.tip = snapshot.tip;
-        }
-        queued.for_each(|(queue, message)| fold.enqueue(queue, message));
+        fold.add_known(snapshot.last_loop, snapshot.is_open, snapshot.conversation, snapshot.tip);
+        queued.for_each(|(queue, message)| fold.enqueue(queue, message, None));
         fold
+    }
+
+    fn add_group<'a>(&mut self, loop_ids: impl Iterator<Item = &'a LoopId>) {
+        let branch = BranchState { group: self.groups, is_selected: false };
+        self.branches.extend(loop_ids.map(|loop_id| (loop_id.clone(), branch)));
+        self.groups += 1;
+    }
+
+    /// Adds a branch of a snapshot.
+    pub(crate) fn add_branch<'a>(
+        &mut self,
+        branch: BranchStart<'_>,
+        queued: impl Iterator<Item = (QueueKind, &'a SharedMessage)>,
+    ) {
+        let loop_id = branch.start.loop_id.clone();
+        self.add_known(Some(branch.start), branch.is_open, branch.conversation, branch.tip);
+        queued.for_each(|(queue, message)| self.enqueue(queue, message, Some(&loop_id)));
+        self.branches_at.insert(loop_id, branch.at);
+    }
+
+    /// Adds a segment that a snapshot contains as a whole: with the conversation before it.
+    fn add_known(
+        &mut self,
+        start: Option<LoopStart>,
+        is_open: bool,
+        conversation: &[SharedMessage],
+        tip: Option<MessageId>,
+    ) {
+        let at = self.segments.len();
+        if let Some(start) = &start {
+            self.loops.insert(start.loop_id.clone(), at);
+        }
+        let steps = conversation.iter().map(|message| SegmentItem::Message(Arc::clone(message))).collect();
+        let start = start.map(Box::new);
+        self.segments.push(Segment { start, ended: !is_open, steps, tip, ..Segment::default() });
+        // The last message need not be part of the conversation: a failed reply is not. What branches share with the
+        // conversation before them belongs to that.
+        for id in conversation.iter().map(|message| message.id()).chain(tip) {
+            self.segment_of.entry(id).or_insert(at);
+        }
     }
 
     /// Continues with these events.
@@ -110,8 +180,9 @@ impl SessionFold {
         self.lacks_history
     }
 
-    fn enqueue(&mut self, queue: QueueKind, message: &SharedMessage) {
-        self.queued.insert(message.id(), (queue, Arc::clone(message)));
+    fn enqueue(&mut self, queue: QueueKind, message: &SharedMessage, owner: Option<&LoopId>) {
+        let owner = owner.cloned();
+        self.queued.insert(message.id(), QueuedMessage { queue, message: Arc::clone(message), owner });
         self.queue_order.push(message.id());
     }
 
@@ -123,7 +194,16 @@ impl SessionFold {
 
     /// Processes the next event.
     pub fn apply(&mut self, record: &Event) {
-        self.memory.apply(record);
+        let branch_at = record.loop_id.as_ref().and_then(|id| self.branches_at.get(id)).copied();
+        if record.seq >= self.snapshot_at {
+            self.memory.apply(record);
+        } else if record.loop_id.as_ref().is_none_or(|id| !self.branches.contains_key(id)) {
+            // Part of the snapshot: only branches may be further behind.
+            return;
+        }
+        if branch_at.is_some_and(|at| record.seq < at) {
+            return;
+        }
         let segment = record.loop_id.as_ref().and_then(|id| self.loops.get(id)).copied();
         match &record.event {
             AgentEvent::AgentStart(start) => {
@@ -146,12 +226,14 @@ impl SessionFold {
                 self.segments.push(Segment { base: *base, ended: true, ..Segment::default() });
                 messages.iter().for_each(|message| self.add(at, message));
             }
+            AgentEvent::ParallelLoopStart { loop_ids, .. } => self.add_group(loop_ids.iter()),
+            AgentEvent::ParallelLoopEnd { selected_loop_id, .. } => self.select(selected_loop_id),
             AgentEvent::MessageQueued { queue, message } => {
-                self.enqueue(*queue, message);
+                self.enqueue(*queue, message, record.loop_id.as_ref());
             }
             AgentEvent::MessageUnqueued { message_id } => drop(self.queued.remove(message_id)),
             AgentEvent::MessageEnd { message } => {
-                let waiting = self.queued.remove(&message.id()).map(|(_, message)| message);
+                let waiting = self.queued.remove(&message.id()).map(|waiting| waiting.message);
                 let content = waiting.or_else(|| message.shared().cloned());
                 if let (Some(at), Some(message)) = (segment, content) {
                     self.add(at, &message);
@@ -185,17 +267,56 @@ impl SessionFold {
         }
     }
 
-    /// Ends a loop. If the loop produced no message, its compactions apply at its base instead, because no
-    /// conversation continues from the loop.
     fn end(&mut self, at: usize) {
         let Some(segment) = self.segments.get_mut(at) else { return };
         segment.ended = true;
+        // The compactions of a branch apply only if it is selected.
+        if self.segments.get(at).is_some_and(|segment| !self.is_unselected(segment)) {
+            self.apply_at_base(at);
+        }
+    }
+
+    /// If an ended loop produced no message, applies its compactions at its base instead, because no conversation continues
+    /// from the loop.
+    fn apply_at_base(&mut self, at: usize) {
+        let Some(segment) = self.segments.get_mut(at).filter(|segment| segment.ended) else { return };
         let Some(base) = segment.base.filter(|_| segment.is_empty()) else { return };
         let overlays = segment.steps.drain(..).filter_map(|step| match step {
             SegmentItem::Overlay(overlay) => Some(overlay),
             SegmentItem::Message(_) => None,
         });
         self.between.entry(base).or_default().extend(overlays);
+    }
+
+    /// Selects a branch. Messages that wait for the other branches of its group will not be delivered: they were sent to
+    /// conversations that do not continue.
+    fn select(&mut self, loop_id: &LoopId) {
+        let Some(group) = self.branches.get(loop_id).map(|branch| branch.group) else { return };
+        for (id, branch) in self.branches.iter_mut().filter(|(_, branch)| branch.group == group) {
+            branch.is_selected = id == loop_id;
+        }
+        let branches = &self.branches;
+        let is_dropped = |owner: &LoopId| {
+            branches.get(owner).is_some_and(|branch| branch.group == group && !branch.is_selected)
+        };
+        self.queued.retain(|_, waiting| !waiting.owner.as_ref().is_some_and(is_dropped));
+        if let Some(at) = self.loops.get(loop_id).copied() {
+            self.apply_at_base(at);
+        }
+    }
+
+    /// Returns whether a loop is one of several that started from one conversation.
+    pub fn is_branch(&self, loop_id: &LoopId) -> bool {
+        self.branches.contains_key(loop_id)
+    }
+
+    fn is_unselected_branch(&self, loop_id: &LoopId) -> bool {
+        self.branches.get(loop_id).is_some_and(|branch| !branch.is_selected)
+    }
+
+    /// Returns whether a segment belongs to a branch that was not selected.
+    fn is_unselected(&self, segment: &Segment) -> bool {
+        segment.start.as_ref().is_some_and(|start| self.is_unselected_branch(&start.loop_id))
     }
 
     fn add(&mut self, at: usize, message: &SharedMessage) {
@@ -221,9 +342,15 @@ impl SessionFold {
         self.segments.iter().filter(|segment| !segment.ended).filter_map(|segment| segment.start.as_deref())
     }
 
-    /// Returns the newest loop, ended or not.
+    /// Returns the newest loop of the conversation, ended or not. A branch is one once it was selected.
     pub fn last_loop(&self) -> Option<&LoopStart> {
-        self.segments.iter().rev().find_map(|segment| segment.start.as_deref())
+        let mut segments = self.segments.iter().rev().filter(|segment| !self.is_unselected(segment));
+        segments.find_map(|segment| segment.start.as_deref())
+    }
+
+    /// Returns the last message of a loop's conversation: its own, or the one that it started from.
+    pub fn tip_of(&self, loop_id: &LoopId) -> Option<MessageId> {
+        self.segments.get(*self.loops.get(loop_id)?)?.newest_message()
     }
 
     /// Returns all loops in the order in which they started.
@@ -231,19 +358,37 @@ impl SessionFold {
         self.segments.iter().filter_map(|segment| segment.start.as_deref())
     }
 
-    /// Returns queued messages that were not delivered, in order of arrival.
+    /// Returns queued messages that were not delivered, in order of arrival, without those for a branch in particular.
     pub fn queued_messages(&self) -> impl Iterator<Item = (QueueKind, &SharedMessage)> {
-        self.queue_order.iter().filter_map(|id| self.queued.get(id)).map(|(queue, message)| (*queue, message))
+        self.waiting_messages(|owner| owner.is_none_or(|owner| !self.is_unselected_branch(owner)))
+    }
+
+    /// Returns messages that were sent to a loop and not delivered, in order of arrival.
+    pub fn queued_for<'a>(
+        &'a self,
+        loop_id: &'a LoopId,
+    ) -> impl Iterator<Item = (QueueKind, &'a SharedMessage)> {
+        self.waiting_messages(move |owner| owner == Some(loop_id))
+    }
+
+    fn waiting_messages(
+        &self,
+        is_wanted: impl Fn(Option<&LoopId>) -> bool,
+    ) -> impl Iterator<Item = (QueueKind, &SharedMessage)> {
+        let waiting = self.queue_order.iter().filter_map(|id| self.queued.get(id));
+        let wanted = waiting.filter(move |waiting| is_wanted(waiting.owner.as_ref()));
+        wanted.map(|waiting| (waiting.queue, &waiting.message))
     }
 
     /// Returns the message from which the conversation continues: the newest message of the newest segment
-    /// that has one, or the message that the user went back to.
+    /// that has one, or the message that the user went back to. Of branches, only the selected one is part of it.
     pub fn tip(&self) -> Option<MessageId> {
         let tip = |segment: &Segment| {
-            let tip = segment.tip.or_else(|| segment.last_message()).or(segment.base);
+            let tip = segment.newest_message();
             (tip.is_some() || segment.rewound).then_some(tip)
         };
-        self.segments.iter().rev().find_map(tip).flatten()
+        let mut segments = self.segments.iter().rev().filter(|segment| !self.is_unselected(segment));
+        segments.find_map(tip).flatten()
     }
 
     /// Returns the segments of a conversation, each with its last message that belongs to it.
@@ -297,8 +442,11 @@ impl SessionFold {
             }
             self.between.get(&until).into_iter().flatten().for_each(|overlay| apply(&mut repairer, overlay));
         }
-        // An open loop without a message continues from its base, so its compactions apply there.
-        let at_tip = |segment: &&Segment| !segment.ended && segment.is_empty() && segment.base == tip;
+        // An open loop without a message continues from its base, so its compactions apply there, unless it is one of
+        // several branches.
+        let at_tip = |segment: &&Segment| {
+            !segment.ended && segment.is_empty() && segment.base == tip && !self.is_unselected(segment)
+        };
         for step in self.segments.iter().filter(at_tip).flat_map(|segment| &segment.steps) {
             if let SegmentItem::Overlay(overlay) = step {
                 apply(&mut repairer, overlay);
@@ -313,6 +461,10 @@ impl SessionFold {
 }
 
 impl Segment {
+    fn newest_message(&self) -> Option<MessageId> {
+        self.tip.or_else(|| self.last_message()).or(self.base)
+    }
+
     fn is_empty(&self) -> bool {
         self.tip.is_none() && self.last_message().is_none()
     }

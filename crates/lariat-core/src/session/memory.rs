@@ -1,26 +1,26 @@
-//! Session state besides the conversation: approvals that still apply, planned changes, the system prompt,
-//! pinned messages, goals, the work log and failures.
+//! Session state besides the conversation: approvals that still apply, the system prompt, pinned messages, and what each path
+//! of the conversation remembers.
 //!
 //! Computed from the journal, together with the ledger and the budget state. Snapshots include it, so that it
-//! is not lost when earlier events are no longer read. Invariant: decisions from an imported session are
-//! never part of it ([`SessionMemory::is_foreign`]).
+//! is not lost when earlier events are no longer read. While branches run, each has a memory of its own
+//! ([`BranchGroup`]); the memory of the selected branch becomes that of the conversation. Invariants: events of a loop change no
+//! other loop's memory; decisions from an imported session are never part of it ([`SessionMemory::is_foreign`]).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::content::{ToolCall, joined_text};
-use crate::event::{AgentEvent, EventRecord, Goal, GoalStatus, Import};
-use crate::id::{MessageId, ToolCallId};
+use crate::event::{AgentEvent, EventRecord, Goal, Import};
+use crate::id::{LoopId, MessageId};
 use crate::ledger::Ledger;
-use crate::message::{AssistantMessage, SharedMessage, ToolResultMessage};
 use crate::model::PromptSection;
 use crate::permission::{ApprovalScope, PermissionDecision, PermissionRequest};
 use crate::session::SessionBudget;
-use crate::session::failures::{Failure, Failures};
-use crate::session::work::{FinishedCall, WorkLog};
+use crate::session::branch_memory::{BranchMemory, QueuedChange};
+use crate::session::failures::Failure;
+use crate::session::groups::{Branch, BranchGroup};
+use crate::session::work::WorkLog;
 
 /// A permission request with its decision.
 pub type AnsweredRequest = (Arc<PermissionRequest>, PermissionDecision);
@@ -29,31 +29,25 @@ pub type AnsweredRequest = (Arc<PermissionRequest>, PermissionDecision);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SessionMemory {
     answers: Vec<AnsweredRequest>,
-    plan: Vec<QueuedChange>,
     ledger: Box<Ledger>,
     budget: SessionBudget,
     /// The system prompt, once it was assembled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     prompt: Option<Arc<[PromptSection]>>,
-    /// Goals, the task list and failures.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    aims: Option<Box<GoalState>>,
     /// The import of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     imported: Option<Box<ImportRange>>,
     #[serde(default)]
     pins: Arc<BTreeSet<MessageId>>,
-    #[serde(default)]
-    work: Arc<WorkLog>,
     /// Requests without a decision.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     asked: Vec<Arc<PermissionRequest>>,
-    /// Tool calls of the newest reply.
-    #[serde(skip)]
-    calls: Vec<Arc<ToolCall>>,
-    /// Tool calls of the newest reply that were started, as far as the work log needs them.
-    #[serde(skip)]
-    ran: Vec<StartedCall>,
+    /// What the conversation remembers.
+    #[serde(flatten)]
+    conversation: BranchMemory,
+    /// Groups of branches without a decision.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<BranchGroup>,
 }
 
 /// An import, and where its events end.
@@ -65,46 +59,41 @@ struct ImportRange {
     until: Option<u64>,
 }
 
-/// A tool call that was started.
-#[derive(Clone, Debug, PartialEq)]
-struct StartedCall {
-    id: ToolCallId,
-    /// Arguments of the call if they differ from the model's.
-    arguments: Option<Arc<Value>>,
-    details: Value,
-    ended: bool,
-}
-
-/// Goals, task list and failures of a session.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-struct GoalState {
-    goals: Vec<Goal>,
-    todo: Option<Arc<str>>,
-    failures: Failures,
-}
-
-/// Name of the tool whose newest result is the task list.
-pub const TASK_LIST: &str = "todo";
-
-/// A change that plan mode queued.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct QueuedChange {
-    /// The tool call that would make the change.
-    pub call: Arc<ToolCall>,
-    /// Description of the change.
-    pub summary: String,
-    /// True if the user approved the change and it was not started.
-    pub approved: bool,
-}
-
 impl SessionMemory {
-    /// Processes the next event.
+    /// Processes the next event of the session.
     pub fn apply(&mut self, record: &EventRecord) {
+        if !self.apply_shared(record) {
+            return;
+        }
+        match (&record.loop_id, &record.event) {
+            (_, AgentEvent::ParallelLoopStart { loop_ids, prompts, .. }) => {
+                self.groups.push(BranchGroup::new(loop_ids, prompts, &self.conversation));
+            }
+            (_, AgentEvent::ParallelLoopEnd { selected_loop_id, .. }) => self.select(selected_loop_id),
+            (Some(loop_id), _) => match self.branch_mut(loop_id) {
+                Some(branch) => branch.apply(record),
+                None => self.conversation.apply(record),
+            },
+            // What applies to the session applies to each of its paths.
+            (None, _) => {
+                self.conversation.apply(record);
+                let branches = self.groups.iter_mut().flat_map(|group| &mut group.branches);
+                branches.for_each(|branch| branch.memory.apply(record));
+            }
+        }
+    }
+
+    /// Processes an event of another loop of the session: what it spent, was granted and was allowed applies to all loops, what
+    /// it did does not.
+    pub fn observe(&mut self, record: &EventRecord) {
+        self.apply_shared(record);
+    }
+
+    /// Processes what an event means for all loops. Returns false if the event comes from an import and must not apply.
+    fn apply_shared(&mut self, record: &EventRecord) -> bool {
         self.ledger.apply(record);
         if record.event.is_local_decision() && self.pending_import().is_some() {
-            return;
+            return false;
         }
         self.budget.apply(record);
         match &record.event {
@@ -121,8 +110,8 @@ impl SessionMemory {
                 self.asked.push(Arc::clone(request));
             }
             AgentEvent::PermissionDecided { request_id, decision, .. } => {
-                let Some(at) = self.asked.iter().position(|asked| asked.id == *request_id) else { return };
-                let request = self.asked.remove(at);
+                let at = self.asked.iter().position(|asked| asked.id == *request_id);
+                let Some(request) = at.map(|at| self.asked.remove(at)) else { return true };
                 let lasts = decision.scope().is_some_and(|scope| scope != ApprovalScope::Once);
                 let opened = decision.openings(&request);
                 let is_new = |(known, answer): &AnsweredRequest| {
@@ -132,54 +121,46 @@ impl SessionMemory {
                     self.answers.push((request, decision.clone()));
                 }
             }
-            AgentEvent::MessageEnd { message } => {
-                let Some(message) = message.shared() else { return };
-                if let Some(reply) = message.as_assistant() {
-                    self.take_reply(reply);
-                } else if let Some(result) = message.as_tool_result() {
-                    self.take_result(message, result);
-                }
-            }
-            AgentEvent::ToolExecutionStart { tool_call_id, args, .. } => {
-                let call = self.calls.iter().find(|call| call.id == *tool_call_id);
-                if call.is_some_and(|call| WorkLog::records(call)) {
-                    let (id, arguments) = (tool_call_id.clone(), args.replacement().cloned());
-                    self.ran.push(StartedCall { id, arguments, details: Value::Null, ended: false });
-                }
-            }
-            AgentEvent::ToolExecutionEnd { tool_call_id, details, .. } => {
-                if let Some(ran) = self.ran.iter_mut().find(|ran| ran.id == *tool_call_id) {
-                    (ran.details, ran.ended) = (details.clone(), true);
-                }
-            }
             AgentEvent::PromptAssembled { sections } => self.prompt = Some(Arc::clone(sections)),
-            AgentEvent::GoalChanged(goal) => {
-                let goals = &mut self.aims.get_or_insert_default().goals;
-                goals.retain(|known| known.goal_id != goal.goal_id);
-                if goal.status == GoalStatus::Active {
-                    goals.push(Goal::clone(goal));
-                }
-            }
             AgentEvent::MessagePinned { message_id, pinned: true } => {
                 Arc::make_mut(&mut self.pins).insert(*message_id);
             }
             AgentEvent::MessagePinned { message_id, pinned: false } => {
                 Arc::make_mut(&mut self.pins).remove(message_id);
             }
-            AgentEvent::PlanChangeQueued { tool_call_id, summary, .. } => {
-                let Some(call) = self.calls.iter().find(|call| call.id == *tool_call_id) else { return };
-                let change =
-                    QueuedChange { call: Arc::clone(call), summary: summary.clone(), approved: false };
-                self.plan.push(change);
-            }
-            AgentEvent::PlanDecided { approved, rejected } => {
-                self.plan.retain(|change| !rejected.contains(&change.call.id));
-                for change in self.plan.iter_mut().filter(|change| approved.contains(&change.call.id)) {
-                    change.approved = true;
-                }
-            }
             _ => {}
         }
+        true
+    }
+
+    fn branch_mut(&mut self, loop_id: &LoopId) -> Option<&mut Branch> {
+        self.groups.iter_mut().find_map(|group| group.branch_mut(loop_id))
+    }
+
+    /// Ends a group: the conversation continues with the memory of the selected branch.
+    fn select(&mut self, loop_id: &LoopId) {
+        let at = self.groups.iter().position(|group| group.branch(loop_id).is_some());
+        let Some(group) = at.map(|at| self.groups.remove(at)) else { return };
+        let selected = group.branches.into_iter().find(|branch| branch.loop_id == *loop_id);
+        if let Some(branch) = selected {
+            self.conversation = branch.memory;
+        }
+    }
+
+    /// Returns the groups of branches without a decision, oldest first.
+    pub fn groups(&self) -> &[BranchGroup] {
+        &self.groups
+    }
+
+    /// Returns the memory as a loop sees it: for a branch, what the branch remembers instead of the conversation.
+    #[must_use]
+    pub fn seen_by(&self, loop_id: &LoopId) -> Self {
+        let mut memory = self.clone();
+        if let Some(branch) = self.groups.iter().find_map(|group| group.branch(loop_id)) {
+            memory.conversation = branch.memory.clone();
+        }
+        memory.groups.clear();
+        memory
     }
 
     /// Starts an import: the following events come from it. Earlier decisions are cleared: an import is
@@ -192,7 +173,7 @@ impl SessionMemory {
         self.imported = Some(Box::new(ImportRange { import: import.clone(), until: None }));
         self.answers.clear();
         self.asked.clear();
-        self.plan.clear();
+        self.conversation.clear_plan();
         self.prompt = None;
         self.budget = SessionBudget::default();
     }
@@ -228,37 +209,6 @@ impl SessionMemory {
         &self.budget
     }
 
-    fn take_reply(&mut self, reply: &AssistantMessage) {
-        self.calls = reply.tool_calls().cloned().collect();
-        self.ran.clear();
-        let begun = |id: &ToolCallId| self.calls.iter().any(|call| call.id == approved_call_id(id));
-        self.plan.retain(|change| !begun(&change.call.id));
-    }
-
-    fn take_result(&mut self, message: &SharedMessage, result: &ToolResultMessage) {
-        let call = self.calls.iter().find(|call| call.id == result.tool_call_id);
-        if result.is_error || self.aims.as_ref().is_some_and(|aims| !aims.failures.is_empty()) {
-            self.aims.get_or_insert_default().failures.apply(result, call.map(|call| &**call));
-        }
-        if result.tool_name == TASK_LIST && !result.is_error {
-            self.aims.get_or_insert_default().todo = Some(joined_text(&result.content).into());
-        }
-        let Some(at) = self.ran.iter().position(|ran| ran.id == result.tool_call_id && ran.ended) else {
-            return;
-        };
-        let ran = self.ran.swap_remove(at);
-        let Some(call) = self.calls.iter().find(|call| call.id == ran.id) else { return };
-        let text = joined_text(&result.content);
-        Arc::make_mut(&mut self.work).record(&FinishedCall {
-            call,
-            arguments: ran.arguments.as_deref().unwrap_or(&call.arguments),
-            details: &ran.details,
-            is_error: result.is_error,
-            text: &text,
-            message: message.id(),
-        });
-    }
-
     /// Returns the sections of the system prompt, once it was assembled.
     pub const fn prompt(&self) -> Option<&Arc<[PromptSection]>> {
         self.prompt.as_ref()
@@ -266,17 +216,17 @@ impl SessionMemory {
 
     /// Returns the active goals.
     pub fn goals(&self) -> &[Goal] {
-        self.aims.as_ref().map_or(&[], |aims| &aims.goals)
+        self.conversation.goals()
     }
 
     /// Returns the newest task list, as its tool rendered it.
     pub fn todo(&self) -> Option<&str> {
-        self.aims.as_ref()?.todo.as_deref()
+        self.conversation.todo()
     }
 
     /// Returns attempts that failed and have not succeeded since.
     pub fn failures(&self) -> &[Failure] {
-        self.aims.as_ref().map_or(&[], |aims| aims.failures.list())
+        self.conversation.failures()
     }
 
     /// Returns the pinned messages, which compaction does not change.
@@ -286,7 +236,7 @@ impl SessionMemory {
 
     /// Returns the work log.
     pub const fn work(&self) -> &Arc<WorkLog> {
-        &self.work
+        self.conversation.work()
     }
 
     /// Returns approvals that apply for longer than one tool call, with their requests.
@@ -296,12 +246,6 @@ impl SessionMemory {
 
     /// Returns changes that plan mode queued and that were neither rejected nor started, in order.
     pub fn plan(&self) -> &[QueuedChange] {
-        &self.plan
+        self.conversation.plan()
     }
-}
-
-/// Returns the id of the tool call that carries out a queued one. Deterministic, so that no change is made
-/// twice.
-pub fn approved_call_id(id: &ToolCallId) -> ToolCallId {
-    ToolCallId::from(format!("{id}-approved"))
 }

@@ -16,7 +16,7 @@ pub struct RunStart {
 /// Returns where a run of a session started: the newest one, or the one with this number. The number is the last part of
 /// the loop id.
 pub fn run_start(records: &[Event], number: Option<u64>) -> Option<RunStart> {
-    let is_asked = |loop_id: &LoopId| number.is_none() || loop_number(loop_id) == number;
+    let is_asked = |loop_id: &LoopId| number.is_none() || loop_id.number() == number;
     let (at, start) = records.iter().enumerate().rev().find_map(|(at, record)| match &record.event {
         AgentEvent::AgentStart(start) if is_asked(&start.loop_id) => Some((at, start)),
         _ => None,
@@ -31,8 +31,4 @@ pub fn run_start(records: &[Event], number: Option<u64>) -> Option<RunStart> {
     });
     let message_id = prompts.flatten().last().or(start.base);
     Some(RunStart { loop_id: start.loop_id.clone(), message_id })
-}
-
-fn loop_number(loop_id: &LoopId) -> Option<u64> {
-    loop_id.as_str().rsplit('.').next()?.parse().ok()
 }

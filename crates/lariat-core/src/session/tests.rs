@@ -1,5 +1,7 @@
 //! Tests of conversations and records computed from hand-written journals.
 
+mod branches;
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -349,7 +351,8 @@ fn roots_and_children_follow_parent_ids() {
 fn branches_record_siblings_and_selection() {
     let mut journal = Journal::default();
     let loop_ids: Vec<LoopId> = vec!["s.a.0".into(), "s.b.0".into(), "s.c.0".into()];
-    journal.add(None, AgentEvent::ParallelLoopStart { session_id: "s".into(), loop_ids: loop_ids.clone() });
+    let (session_id, prompts) = ("s".into(), Vec::new());
+    journal.add(None, AgentEvent::ParallelLoopStart { session_id, loop_ids: loop_ids.clone(), prompts });
     for loop_id in &loop_ids {
         journal.start(loop_id.as_str(), None);
     }

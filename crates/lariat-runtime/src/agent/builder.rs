@@ -34,7 +34,7 @@ use super::model::ModelSlot;
 use crate::budget::{BudgetPool, DailyBudget, SharedBudget};
 use crate::compaction::{Recall, SummarisingCompaction};
 use crate::drive::{
-    JournalConfig, MAX_TOOL_OUTPUT, MissingApprover, Ports, RequestTemplate, TOOL_GRACE, ToolSet,
+    JournalConfig, Lineage, MAX_TOOL_OUTPUT, MissingApprover, Ports, RequestTemplate, TOOL_GRACE, ToolSet,
 };
 use crate::memory::MemoryStore;
 use crate::observe::{DEFAULT_CAPACITY, Observer};
@@ -578,6 +578,7 @@ impl AgentBuilder {
                 self.compaction_model.map_or_else(|| Arc::clone(&self.request.model_config), Arc::new);
             Arc::new(SummarisingCompaction::new(Arc::clone(&model), summariser))
         });
+        let observers: Arc<[Arc<dyn Observer>]> = self.observers.into();
         let ports = Ports {
             model,
             request: self.request,
@@ -595,6 +596,7 @@ impl AgentBuilder {
             budget: self.budget,
             clock: self.clock,
             entropy: self.entropy,
+            lineage: Lineage::root(Arc::clone(&observers)),
             tool_grace: self.tool_grace,
             max_tool_output: self.max_tool_output,
         };
@@ -608,7 +610,7 @@ impl AgentBuilder {
             journal: self.journal,
             agent_id: self.agent_id,
             session_id: self.session_id,
-            watchers: Watchers { callback: self.callback, observers: self.observers.into() },
+            watchers: Watchers { callback: self.callback, observers },
             event_queue: self.event_queue,
             history: self.history,
             #[cfg(feature = "typed")]
@@ -675,7 +677,7 @@ fn check_tools(tools: &[Arc<dyn AgentTool>]) -> Result<(), BuildError> {
 const MAX_TOOL_NAME: usize = 64;
 
 /// Adds the given secrets and the keys, headers and secret parts of addresses of all models.
-fn add_secrets(
+pub(crate) fn add_secrets(
     redactor: &Redactor,
     request: &RequestTemplate,
     summariser: Option<&ModelConfig>,

@@ -84,7 +84,7 @@ impl Agent {
                 let state = self.state();
                 state.running.as_ref().map(|running| {
                     let (record, effects) = (command.clone(), effects.clone());
-                    running.link.command(Box::new(RunCommand { record, effects, reply }));
+                    running.link.command(Box::new(RunCommand::new(record, effects, reply)));
                     running.end_signal.wait_for_end()
                 })
             };

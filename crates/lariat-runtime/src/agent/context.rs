@@ -3,6 +3,7 @@
 //! Links the conversation in memory to the journal: which of its messages are journaled, and which message
 //! the next loop continues from. Messages from outside are journaled before the first loop that uses them.
 
+mod branches;
 mod loaded_journal;
 mod prompt;
 
@@ -27,6 +28,7 @@ use lariat_core::store::StoreError;
 use lariat_core::time::Minter;
 use lariat_core::transcript::{Transcript, Window};
 
+pub(super) use branches::{BranchTask, Branches};
 pub(super) use loaded_journal::LoadedJournal;
 
 use super::error::AgentError;
@@ -116,7 +118,7 @@ pub struct AgentContext {
     /// Queued messages that are not journaled yet.
     unsent: Vec<(QueueKind, AgentMessage)>,
     loops: u64,
-    last_loop_id: Option<LoopId>,
+    pub(super) last_loop_id: Option<LoopId>,
     /// What the session remembers besides its conversation.
     pub(super) memory: Arc<SessionMemory>,
     /// Whether the policy knows the user's earlier decisions.
@@ -197,9 +199,11 @@ impl AgentContext {
         self.unsent.retain(|(_, message)| !loaded.has_message(message.id()));
         self.queued = fold.queued_messages().map(|(queue, message)| (queue, Arc::clone(message))).collect();
         let before = snapshot.as_ref().map_or(0, |snapshot| snapshot.loops);
-        self.loops = count_loop_numbers(events).max(before);
+        // The loops of a sub-agent count from 1.
+        let first = u64::from(self.spawned_by.is_some());
+        self.loops = count_loop_numbers(events).max(before).max(first);
         self.last_loop_id = fold.last_loop().map(|start| start.loop_id.clone());
-        self.stale = fold.open_loops().next().is_some();
+        self.stale = fold.open_loops().next().is_some() || !fold.memory().groups().is_empty();
         self.memory = Arc::new(fold.memory().clone());
         self.policy_informed = false;
         Ok(loaded)
@@ -287,11 +291,10 @@ impl AgentContext {
         }
         // Boxed: otherwise the future of every run would reserve space for it.
         let loaded = Box::pin(self.read()).await?;
-        loaded
-            .fold
-            .open_loops()
-            .next()
-            .map_or(Ok(()), |open| Err(BeginError::Interrupted(open.loop_id.clone())))
+        let undecided = loaded.fold.memory().groups().iter().find_map(|group| group.branches.first());
+        let undecided = undecided.map(|branch| &branch.loop_id);
+        let open = loaded.fold.open_loops().next().map(|open| &open.loop_id);
+        open.or(undecided).map_or(Ok(()), |open| Err(BeginError::Interrupted(open.clone())))
     }
 
     /// Makes the next loop read the journal first.
@@ -396,6 +399,27 @@ impl AgentContext {
             self.rewind_to_last_prompt();
         }
         Run::check(&self.transcript, &prompts)?;
+        self.prepare_loop(config, &prompts).await?;
+        let loop_id = LoopId::compose(self.session_id(), &config.config_id, self.loops);
+        let mut start = self.loop_start(config, loop_id, kind);
+        start.metadata = self.metadata.take();
+        let transcript = std::mem::take(&mut self.transcript);
+        let mut run = Run::new(self.run_config(config), start, self.loops, transcript, prompts)?;
+        // The run owns it until it ends; if the run does not return it, the journal is read again.
+        run.remember(std::mem::take(&mut self.memory));
+        for (queue, message) in self.queued.drain(..) {
+            run.queue_earlier_message(queue, message);
+        }
+        self.loops += 1;
+        Ok(Box::new(run))
+    }
+
+    /// Records what the journal must have before the next loop. From here on, only the journal has the conversation.
+    async fn prepare_loop(
+        &mut self,
+        config: &AgentLoopConfig,
+        prompts: &[AgentMessage],
+    ) -> Result<(), StoreError> {
         self.stale = true;
         self.pending_records.clear();
         if let Some((formation, previous)) = self.formation.clone().filter(|_| self.journal.next_seq() == 0) {
@@ -408,25 +432,24 @@ impl AgentContext {
         }
         self.record_imports(config).await?;
         // Boxed: otherwise the future of every run would reserve space for it.
-        Box::pin(self.assemble_prompt(config, &prompts)).await;
-        let loop_id = LoopId::compose(self.session_id(), &config.config_id, self.loops);
+        Box::pin(self.assemble_prompt(config, prompts)).await;
+        Ok(())
+    }
+
+    fn loop_start(
+        &self,
+        config: &AgentLoopConfig,
+        loop_id: LoopId,
+        kind: Option<ContinuationKind>,
+    ) -> LoopStart {
         let mut start = LoopStart::new(self.agent_id.clone(), self.session_id().clone(), loop_id);
         let newest = self.last_loop_id.as_ref().filter(|_| kind.is_some());
         start.parent_loop_id = self.parent_loop_id.as_ref().or(newest).cloned();
         start.continuation_kind = kind;
         start.base = self.base;
         start.spawned_by.clone_from(&self.spawned_by);
-        start.metadata = self.metadata.take();
         start.config = Some(config.snapshot());
-        let transcript = std::mem::take(&mut self.transcript);
-        let mut run = Run::new(self.run_config(config), start, self.loops, transcript, prompts)?;
-        // The run owns it until it ends; if the run does not return it, the journal is read again.
-        run.remember(std::mem::take(&mut self.memory));
-        for (queue, message) in self.queued.drain(..) {
-            run.queue_earlier_message(queue, message);
-        }
-        self.loops += 1;
-        Ok(Box::new(run))
+        start
     }
 
     pub(super) async fn record_imports(&mut self, config: &AgentLoopConfig) -> Result<(), StoreError> {
@@ -461,9 +484,7 @@ impl AgentContext {
         let (never, id) = (CancellationToken::new(), record.id);
         let mut records = self.take_pending_records();
         records.push(record);
-        for event in self.journal.append(records, &never).await? {
-            self.journal.hub().publish(event);
-        }
+        self.journal.append(records, &never).await?;
         Ok(id)
     }
 
@@ -499,13 +520,8 @@ impl AgentContext {
         let mut records = self.take_pending_records();
         records.push(accepted);
         self.add_effects(config, &by, effects, &mut records)?;
-        let mut seq = 0;
-        for event in self.journal.append(records, &CancellationToken::new()).await? {
-            if event.id == id {
-                seq = event.seq;
-            }
-            self.journal.hub().publish(event);
-        }
+        let events = self.journal.append(records, &CancellationToken::new()).await?;
+        let seq = events.iter().find(|event| event.id == id).map_or(0, |event| event.seq);
         // The events may change the conversation or its queues.
         self.mark_stale();
         Ok(seq)
@@ -524,9 +540,7 @@ impl AgentContext {
         if records.is_empty() {
             return Ok(());
         }
-        for event in self.journal.append(records, &CancellationToken::new()).await? {
-            self.journal.hub().publish(event);
-        }
+        self.journal.append(records, &CancellationToken::new()).await?;
         self.mark_stale();
         Ok(())
     }
@@ -632,8 +646,11 @@ impl AgentContext {
 /// Counts the loops that the journal names. This may exceed the number of loops that began: a loop that its
 /// first hook stopped has only an end.
 fn count_loop_numbers(events: &[Event]) -> u64 {
-    let number = |event: &Event| event.loop_id.as_ref()?.as_str().rsplit('.').next()?.parse::<u64>().ok();
-    events.iter().filter_map(number).max().map_or(0, |newest| newest + 1)
+    let named = |event: &Event| match &event.event {
+        AgentEvent::ParallelLoopStart { loop_ids, .. } => loop_ids.iter().filter_map(LoopId::number).max(),
+        _ => event.loop_id.as_ref()?.number(),
+    };
+    events.iter().filter_map(named).max().map_or(0, |newest| newest + 1)
 }
 
 /// Why a loop did not begin.

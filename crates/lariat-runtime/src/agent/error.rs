@@ -1,5 +1,6 @@
 //! The errors of an agent.
 
+use lariat_core::evaluation::EvaluationError;
 use lariat_core::event::RunOutcome;
 use lariat_core::id::LoopId;
 use lariat_core::model::FailureKind;
@@ -31,6 +32,9 @@ pub enum AgentError {
     /// An earlier loop of the session was interrupted; call `recover` to resume it.
     #[error("loop `{0}` of this session was interrupted; call `recover` to resume it")]
     Interrupted(LoopId),
+    /// No branch was selected. The branches are in the journal: select one with `agent_loop_parallel_recover`.
+    #[error("no branch was selected: {0}")]
+    Evaluation(#[from] EvaluationError),
     /// An approved change of the plan would now have another result than the user saw, or is no longer
     /// queued. Nothing was carried out: review the plan again.
     #[error("the plan changed after it was shown; nothing was carried out")]

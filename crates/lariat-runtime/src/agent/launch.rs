@@ -7,6 +7,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use lariat_core::cancel::CancellationToken;
+use lariat_core::evaluation::EvaluationStrategy;
 use lariat_core::event::{CommandRecord, ContinuationKind, Event};
 use lariat_core::id::SessionId;
 use lariat_core::message::AgentMessage;
@@ -16,14 +17,13 @@ use lariat_core::run::RecoverError;
 use lariat_core::transcript::Window;
 
 use super::builder::Callback;
-use super::context::AgentContext;
-#[cfg(feature = "typed")]
-use super::context::AgentLoopConfig;
+use super::context::{AgentContext, AgentLoopConfig};
 use super::error::AgentError;
 use super::forward::{EndSignal, EventSender, forward_events};
 use super::handle::{ActiveRun, Agent};
 use super::loops;
 use super::output::AgentOutput;
+use super::parallel;
 use super::plan::{self, PlanDecision};
 use super::stream::{Link, RunStream};
 use crate::drive::MissingApprover;
@@ -40,6 +40,8 @@ pub(super) enum Task {
     Plan(PlanDecision),
     /// Answers the first queued message.
     Deliver,
+    /// A prompt for branches with these configurations, of which the strategy selects one.
+    Branches(Vec<AgentMessage>, Vec<AgentLoopConfig>, Arc<dyn EvaluationStrategy>),
     /// A task that a command caused. Both are recorded in one write.
     Command(Box<CommandRecord>, Box<Task>),
 }
@@ -71,7 +73,10 @@ fn callback_sender(callback: Option<Callback>, mut sender: Option<Box<dyn EventS
 }
 
 /// Passes events to observers. An observer that panics misses that event; the others do not.
-fn observer_sender(observers: Arc<[Arc<dyn Observer>]>, session_id: SessionId) -> impl EventSender {
+pub(crate) fn observer_sender(
+    observers: Arc<[Arc<dyn Observer>]>,
+    session_id: SessionId,
+) -> impl EventSender {
     move |event: Event| {
         for observer in observers.iter() {
             let _ = std::panic::catch_unwind(AssertUnwindSafe(|| observer.observe(&session_id, &event)));
@@ -201,6 +206,13 @@ impl Agent {
             }
             Task::Plan(decision) => {
                 return Box::pin(plan::apply_plan(decision, context, config, cancel, started)).await;
+            }
+            Task::Branches(prompts, mut configs, strategy) => {
+                for branch in &mut configs {
+                    branch.missing_approver = config.missing_approver;
+                }
+                let run = parallel::branch_from(prompts, context, &configs, &*strategy, cancel, started);
+                return Box::pin(run).await;
             }
             #[cfg(feature = "typed")]
             Task::Answer(prompts, schema) => {

@@ -15,6 +15,7 @@ use super::context::{AgentContext, AgentLoopConfig, LoadedJournal};
 use super::error::{AgentError, RunFailure};
 use super::forward::{EndSignal, EventSender, forward_events};
 use super::output::AgentOutput;
+use super::parallel::recover_for_agent;
 use crate::drive::{Driver, RunHandle, redaction};
 use crate::observe::{DEFAULT_CAPACITY, Subscription};
 
@@ -56,7 +57,9 @@ pub async fn agent_loop_continue(
     .await
 }
 
-/// Resumes the oldest interrupted loop of the session; returns `None` if there is none.
+/// Resumes the oldest interrupted loop of the session; returns `None` if there is none. Of branches that ran at the same time, it
+/// resumes all with this configuration, and selects the first that finishes by its position. Use
+/// [`agent_loop_parallel_recover`](super::agent_loop_parallel_recover) for other configurations and strategies.
 ///
 /// # Errors
 /// If the journal cannot be read or written; [`AgentError::Failed`] if the model failed permanently.
@@ -70,7 +73,7 @@ pub async fn agent_loop_recover(
 }
 
 /// Runs an action on a context and passes its events to a sender, in the same task.
-async fn with_events<T>(
+pub(super) async fn with_events<T>(
     context: &mut AgentContext,
     sender: impl EventSender,
     act: impl AsyncFnOnce(&mut AgentContext) -> Result<T, AgentError>,
@@ -116,6 +119,10 @@ pub(super) async fn recover(
 ) -> Result<Option<AgentOutput>, AgentError> {
     context.drop_unrecorded();
     let LoadedJournal { fold, snapshot, events } = context.read().await?;
+    if let Some(group) = fold.memory().groups().first() {
+        let configs = vec![config.clone(); group.branches.len()];
+        return Box::pin(recover_for_agent(context, &configs, cancel, started)).await;
+    }
     context.inform_policy(&*config.ports.policy);
     let Some(start) = fold.open_loops().next() else { return Ok(None) };
     if context.memory.session_import().is_some() {

@@ -6,6 +6,7 @@
 
 mod aliases;
 mod approve_with;
+mod branching;
 mod builder;
 mod command;
 mod compact;
@@ -14,15 +15,19 @@ mod error;
 mod forward;
 mod handle;
 mod json_answer;
+mod judge;
 mod launch;
 mod loops;
 mod model;
 mod output;
+mod parallel;
 mod plan;
 mod session_end;
 mod stream;
+mod sub_agent;
 
 pub use builder::AgentBuilder;
+pub(crate) use builder::add_secrets;
 pub use command::CommandRun;
 pub use compact::CompactionReport;
 pub use context::{AgentContext, AgentLoopConfig};
@@ -31,7 +36,12 @@ pub use forward::EventSender;
 pub use handle::{Agent, new_session_id};
 #[cfg(feature = "typed")]
 pub(crate) use json_answer::parse_json_answer;
+pub use judge::LlmJudgeEvaluation;
+pub(crate) use launch::observer_sender;
 pub use loops::{agent_loop, agent_loop_continue, agent_loop_recover};
+pub(crate) use model::ModelSlot;
 pub use output::AgentOutput;
+pub use parallel::{ParallelLoopResult, agent_loop_parallel, agent_loop_parallel_recover};
 pub use plan::{Plan, PlanDecision, PlannedChange};
 pub use stream::RunStream;
+pub(crate) use sub_agent::{SubAgentEnd, SubAgentStart, run_sub_agent};

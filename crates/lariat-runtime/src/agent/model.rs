@@ -12,7 +12,7 @@ use super::error::BuildError;
 
 /// The model of an agent, until the agent is built.
 #[derive(Default)]
-pub(super) struct ModelSlot {
+pub(crate) struct ModelSlot {
     provider: Option<Arc<dyn StreamProvider>>,
     name: Option<String>,
     config: Option<ModelConfig>,
@@ -20,7 +20,7 @@ pub(super) struct ModelSlot {
 }
 
 impl ModelSlot {
-    pub(super) fn choose(&mut self, choice: ModelChoice) {
+    pub(crate) fn choose(&mut self, choice: ModelChoice) {
         match choice {
             ModelChoice::Name(name) => (self.name, self.config) = (Some(name), None),
             ModelChoice::Config(config) => (self.name, self.config) = (None, Some(*config)),
@@ -34,7 +34,7 @@ impl ModelSlot {
     }
 
     /// Returns the provider and the configuration; the default configuration for a provider that needs none.
-    pub(super) fn resolve(self) -> Result<(Arc<dyn StreamProvider>, ModelConfig), BuildError> {
+    pub(crate) fn resolve(self) -> Result<(Arc<dyn StreamProvider>, ModelConfig), BuildError> {
         let is_chosen = self.name.is_some() || self.config.is_some();
         let (provider, is_own) = match self.provider {
             Some(provider) => (provider, true),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lariat_core::content::joined_text;
+use lariat_core::evaluation::ParallelLoopOutcome;
 use lariat_core::event::RunOutcome;
 use lariat_core::id::LoopId;
 use lariat_core::message::{SharedMessage, StopReason};
@@ -68,6 +69,27 @@ impl AgentOutput {
             duration,
             files_changed: std::mem::take(&mut driven.changes).into_files(),
             messages: driven.messages.clone(),
+        }
+    }
+
+    /// Summarises a branch that was selected, which may have ended in an earlier process.
+    pub(super) fn of_branch(branch: &ParallelLoopOutcome, duration: Duration) -> Self {
+        let messages = branch.added_messages().to_vec();
+        let mut replies = messages.iter().rev().filter_map(|message| message.as_assistant());
+        let stop_reason = replies.next().map(|reply| reply.stop_reason);
+        let turns = u32::try_from(replies.count() + usize::from(stop_reason.is_some())).unwrap_or(u32::MAX);
+        Self {
+            loop_id: branch.loop_id.clone(),
+            text: branch.text(),
+            structured: None,
+            stop_reason,
+            outcome: branch.outcome.clone(),
+            usage: branch.usage,
+            cost: branch.usage.cost,
+            turns,
+            duration,
+            files_changed: Vec::new(),
+            messages,
         }
     }
 

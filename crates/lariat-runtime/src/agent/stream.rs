@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use lariat_core::budget::{BudgetLimits, BudgetScope};
 use lariat_core::cancel::{CancellationToken, Cancelled};
 use lariat_core::event::{AgentEvent, Event, QueueKind};
-use lariat_core::id::{MessageId, RequestId};
+use lariat_core::id::{LoopId, MessageId, RequestId};
 use lariat_core::message::AgentMessage;
 use lariat_core::permission::PermissionDecision;
 use tokio::task::JoinHandle;
@@ -32,9 +32,33 @@ pub struct RunStream {
     link: Arc<Link>,
     end_signal: EndSignal,
     waiting: Cancelled,
-    /// The run's `AgentEnd`, until the agent is free again.
+    /// The run's last event, until the agent is free again.
     last: Option<Event>,
+    loops: SeenLoops,
     finished: bool,
+}
+
+/// Which loops a stream has seen, to know its last event.
+#[derive(Debug, Default)]
+struct SeenLoops {
+    first: Option<LoopId>,
+    /// Whether the run consists of several branches.
+    are_branches: bool,
+}
+
+impl SeenLoops {
+    /// Returns whether an event is the last of the run: the end of its loop, or the decision about its branches.
+    fn is_last(&mut self, event: &Event) -> bool {
+        let is_other = event.loop_id.is_some() && self.first.is_some() && self.first != event.loop_id;
+        let begins = matches!(event.event, AgentEvent::ParallelLoopStart { .. });
+        self.are_branches |= is_other || begins;
+        self.first = self.first.take().or_else(|| event.loop_id.clone());
+        match event.event {
+            AgentEvent::AgentEnd { .. } => !self.are_branches,
+            AgentEvent::ParallelLoopEnd { .. } => true,
+            _ => false,
+        }
+    }
 }
 
 /// The task that drives the run.
@@ -165,11 +189,22 @@ impl RunStream {
         end_signal: EndSignal,
     ) -> Self {
         let waiting = end_signal.wait_for_end();
-        Self { events: Some(events), task, cancel, link, end_signal, waiting, last: None, finished: false }
+        Self {
+            events: Some(events),
+            task,
+            cancel,
+            link,
+            end_signal,
+            waiting,
+            last: None,
+            loops: SeenLoops::default(),
+            finished: false,
+        }
     }
 
     /// Returns the next event; `None` after the run's `AgentEnd`, or if the run stopped with an error (see
-    /// [`RunStream::finish`]). Once you have received `AgentEnd`, the agent accepts the next prompt.
+    /// [`RunStream::finish`]). Once you have received `AgentEnd`, the agent accepts the next prompt. The last event of branches
+    /// is `ParallelLoopEnd`.
     pub async fn next(&mut self) -> Option<Event> {
         StreamExt::next(self).await
     }
@@ -239,7 +274,7 @@ impl Stream for RunStream {
         let Some(events) = &mut this.events else { return Poll::Ready(None) };
         if this.last.is_none() {
             match ready!(this.end_signal.poll_next(events, &mut this.waiting, context)) {
-                Some(event) if matches!(event.event, AgentEvent::AgentEnd { .. }) => this.last = Some(event),
+                Some(event) if this.loops.is_last(&event) => this.last = Some(event),
                 Some(event) => return Poll::Ready(Some(event)),
                 // A run that stopped with an error publishes no end; its task returns the error.
                 None => {

@@ -1,4 +1,4 @@
-//! Formats a conversation as data for the model that summarises it.
+//! Formats a conversation as data for a model that summarises or judges it.
 //!
 //! Marks who wrote each message, shortens long outputs to their beginning and end, and escapes text that
 //! could close the `<conversation>` block.
@@ -12,12 +12,12 @@ const MAX_OUTPUT_BYTES: usize = 1_500;
 
 /// A message formatted as data.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Excerpt {
-    pub(super) text: String,
+pub(crate) struct Excerpt {
+    pub(crate) text: String,
 }
 
 /// Formats a message; `None` if it is empty.
-pub(super) fn of(message: &SharedMessage) -> Option<Excerpt> {
+pub(crate) fn of(message: &SharedMessage) -> Option<Excerpt> {
     let (author, max_bytes) = match message.as_llm()? {
         Message::User(_) => ("user".to_owned(), MAX_BYTES),
         Message::Assistant(_) => ("agent".to_owned(), MAX_BYTES),
@@ -33,7 +33,7 @@ pub(super) fn of(message: &SharedMessage) -> Option<Excerpt> {
 }
 
 /// Joins excerpts into chunks of at most `max_bytes`; a longer excerpt is shortened to a chunk of its own.
-pub(super) fn chunks(excerpts: &[Excerpt], max_bytes: usize) -> Vec<String> {
+pub(crate) fn chunks(excerpts: &[Excerpt], max_bytes: usize) -> Vec<String> {
     let mut chunks: Vec<String> = Vec::new();
     for excerpt in excerpts {
         let cut = shorten(&excerpt.text, max_bytes);
@@ -46,7 +46,7 @@ pub(super) fn chunks(excerpts: &[Excerpt], max_bytes: usize) -> Vec<String> {
 }
 
 /// Shortens a text to its beginning and end if it is longer than `max_bytes` bytes.
-fn shorten(text: &str, max_bytes: usize) -> String {
+pub(crate) fn shorten(text: &str, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text.to_owned();
     }

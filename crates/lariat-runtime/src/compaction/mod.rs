@@ -5,7 +5,7 @@
 //! longer sees; it is added if no other tool has that name. The strategy only proposes edits; the state
 //! machine validates them.
 
-mod excerpt;
+pub(crate) mod excerpt;
 mod recall;
 mod summarise;
 mod summary_text;

@@ -7,20 +7,18 @@
 
 use std::sync::Arc;
 
-use futures_util::StreamExt;
-use futures_util::future::{Either, select};
 use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::context::{
     CompactionPlan, CompactionProposal, CompactionQuery, CompactionStrategy, estimate_tokens,
 };
-use lariat_core::message::{AgentMessage, SharedMessage, StopReason};
-use lariat_core::model::{ModelConfig, StreamConfig, StreamEvent, StreamProvider};
-use lariat_core::transcript::Transcript;
+use lariat_core::message::SharedMessage;
+use lariat_core::model::{ModelConfig, StreamProvider};
 use lariat_core::usage::Usage;
 
 use super::excerpt::{self, Excerpt};
 use super::summary_text;
+use crate::one_reply::one_reply;
 
 /// The system prompt of the summarising model.
 const SYSTEM_PROMPT: &str = "You keep the record of a long conversation between a user and an agent that works with tools. Parts of it \
@@ -83,7 +81,10 @@ impl SummarisingCompaction {
         let mut summary: Option<String> = None;
         for chunk in chunks {
             let prompt = request(&chunk, summary.as_deref(), query.focus.as_deref());
-            let (reply, cost) = self.ask(prompt, max_tokens, cancel).await;
+            // Thinking uses the same limit.
+            let limit = u32::try_from(max_tokens * 2).unwrap_or(u32::MAX);
+            let asking = one_reply(&*self.provider, &self.model, SYSTEM_PROMPT, prompt, limit, cancel);
+            let (reply, cost) = asking.await;
             usage += cost;
             let Some(topics) = reply.and_then(|reply| summary_text::topics(&reply, max_tokens)) else {
                 return (None, usage);
@@ -91,45 +92,6 @@ impl SummarisingCompaction {
             summary = Some(topics);
         }
         (summary, usage)
-    }
-
-    /// Returns the model's reply and its cost.
-    async fn ask(
-        &self,
-        prompt: String,
-        max_tokens: u64,
-        cancel: &CancellationToken,
-    ) -> (Option<String>, Usage) {
-        let mut transcript = Transcript::new();
-        if transcript.push_user(Arc::new(AgentMessage::user(prompt))).is_err() {
-            return (None, Usage::default());
-        }
-        let mut request = StreamConfig::new(Arc::clone(&self.model), transcript.window());
-        request.system_prompt = SYSTEM_PROMPT.into();
-        // Thinking uses the same limit.
-        let limit = u32::try_from(max_tokens * 2).unwrap_or(u32::MAX);
-        request.max_tokens = Some(self.model.max_tokens.map_or(limit, |own| own.min(limit)));
-        // The same request is never sent again.
-        request.cache_config.enabled = false;
-        let mut stream = self.provider.stream(request, cancel.child_token());
-        let mut text = String::new();
-        let mut cancelled = cancel.cancelled();
-        loop {
-            let next = match select(stream.next(), &mut cancelled).await {
-                Either::Left((next, _)) => next,
-                Either::Right(_) => return (None, Usage::default()),
-            };
-            match next {
-                Some(Ok(StreamEvent::TextDelta { delta, .. })) => text.push_str(&delta),
-                Some(Ok(StreamEvent::Done { stop_reason: StopReason::Stop, usage })) => {
-                    return (Some(text), usage);
-                }
-                // A truncated summary lacks its end, which covers the newest turns.
-                Some(Ok(StreamEvent::Done { usage, .. })) => return (None, usage),
-                Some(Ok(_)) => {}
-                Some(Err(_)) | None => return (None, Usage::default()),
-            }
-        }
     }
 }
 
@@ -185,6 +147,8 @@ fn request(chunk: &str, so_far: Option<&str>, focus: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     //! What the summarising model receives, and how its reply is used.
+
+    use lariat_core::message::AgentMessage;
 
     use super::*;
     use crate::compaction::excerpt::chunks;

@@ -13,6 +13,8 @@ use lariat_core::permission::PermissionDecision;
 use lariat_core::run::Input;
 use tokio::sync::oneshot;
 
+use super::handle::RunHandle;
+
 /// What a command does to a session.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -85,6 +87,27 @@ pub(crate) struct RunCommand {
     pub(crate) record: CommandRecord,
     pub(crate) effects: Vec<CommandEffect>,
     pub(crate) reply: oneshot::Sender<CommandReply>,
+    /// Other branches to send it to, last first, if a run does not accept it.
+    pub(crate) others: Vec<RunHandle>,
+}
+
+impl RunCommand {
+    /// Creates a command for a run.
+    pub(crate) const fn new(
+        record: CommandRecord,
+        effects: Vec<CommandEffect>,
+        reply: oneshot::Sender<CommandReply>,
+    ) -> Self {
+        Self { record, effects, reply, others: Vec::new() }
+    }
+
+    /// Sends the command to the next branch, or replies that no run accepts it.
+    pub(super) fn refuse(mut self, reply: CommandReply) {
+        match self.others.pop() {
+            Some(other) => other.command(Box::new(self)),
+            None => drop(self.reply.send(reply)),
+        }
+    }
 }
 
 /// The reply of a run to a command. Without a reply, the journal tells whether the command was recorded.

@@ -1,6 +1,7 @@
 //! Writes the journal of one session. All loops of the session share the writer.
 //!
-//! Holds the next sequence number and the writer's epoch, and handles a failing store: after an append with
+//! Publishes what it wrote before it writes the next batch, so that observers of loops that run at the same time receive their
+//! events in the order of the journal. Holds the next sequence number and the writer's epoch, and handles a failing store: after an append with
 //! an unclear outcome, it checks what was written before it repeats the append, and informs observers that
 //! events are not saved yet. Invariant: every event is written once, and none is reported as acknowledged
 //! that the store did not confirm.
@@ -15,14 +16,16 @@ use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::clock::{Clock, EntropySource};
 use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION};
-use lariat_core::id::{EventId, SessionId};
+use lariat_core::id::{EventId, LoopId, SessionId};
 use lariat_core::permission::PermissionRequest;
-use lariat_core::run::SessionSnapshot;
-use lariat_core::session::ClientState;
+use lariat_core::run::{BranchSnapshot, GroupBase, SessionSnapshot};
+use lariat_core::session::{ClientState, SessionFold, SessionMemory};
 use lariat_core::store::{Append, BlobHash, Epoch, SessionStore, Snapshot, StoreError};
 use lariat_core::time::Minter;
 
 use super::approvals::PendingApprovals;
+use super::batch::Batch;
+use super::group_snapshots::GroupSnapshots;
 use crate::observe::EventHub;
 
 /// Number of events to read at a time.
@@ -86,6 +89,8 @@ pub struct Journal {
     snapshot_seq: AtomicU64,
     /// Number of known loops that began and did not end. A snapshot covers only one loop.
     open_loops: AtomicU64,
+    /// Makes snapshots while branches run.
+    group: std::sync::Mutex<Option<GroupSnapshots>>,
     /// Known approval requests that wait for an answer.
     approvals: std::sync::Mutex<PendingApprovals>,
     /// What clients see of the session, for snapshots. Has the first `ClientState::events` events only: others may write
@@ -116,9 +121,16 @@ impl Journal {
             next_seq,
             snapshot_seq,
             open_loops,
+            group: std::sync::Mutex::default(),
             approvals: std::sync::Mutex::default(),
             clients: std::sync::Mutex::default(),
         }
+    }
+
+    /// Creates the journal of another session in the same store.
+    pub fn of_session(&self, session_id: SessionId) -> Self {
+        let (clock, entropy) = (Arc::clone(&self.clock), Arc::clone(&self.entropy));
+        Self::new(Arc::clone(&self.store), session_id, clock, entropy, self.config)
     }
 
     /// Claims the session, unless it is claimed already, and fences off earlier writers. Returns its number
@@ -221,10 +233,11 @@ impl Journal {
             None => (0, None),
         };
         self.snapshot_seq.store(seq, Ordering::Release);
-        let events = self.read_from(seq).await?;
+        let from = snapshot.as_ref().map_or(seq, |snapshot| snapshot.reads_from(seq));
+        let events = self.read_from(from).await?;
         let mut clients = snapshot.as_mut().and_then(|snapshot| snapshot.clients.take()).unwrap_or_default();
         if clients.events() == seq {
-            events.iter().for_each(|event| clients.apply(event));
+            events.iter().filter(|event| event.seq >= seq).for_each(|event| clients.apply(event));
         }
         *self.clients() = clients;
         Ok((snapshot, events))
@@ -250,9 +263,7 @@ impl Journal {
     /// If the store refuses or fails.
     pub(crate) async fn take_over(&self, import_id: &str) -> Result<Vec<Event>, StoreError> {
         let event = AgentEvent::SessionTakenOver { import_id: import_id.to_owned() };
-        let events = self.append(vec![self.session_record(event)], &CancellationToken::new()).await?;
-        events.iter().for_each(|event| self.hub.publish(Arc::clone(event)));
-        Ok(events)
+        self.append(vec![self.session_record(event)], &CancellationToken::new()).await
     }
 
     /// Sets the number of open loops, as read from the journal.
@@ -292,9 +303,45 @@ impl Journal {
         due && self.open_loops.load(Ordering::Acquire) <= 1
     }
 
+    /// Starts to make snapshots of branches. `memory` is that of the session now, with the start of the branches; `base` is the
+    /// conversation before them.
+    pub fn begin_branches(&self, base: GroupBase, memory: SessionMemory) {
+        *self.group() = Some(GroupSnapshots::new(base, memory, self.next_seq()));
+    }
+
+    /// Like [`begin_branches`](Self::begin_branches), for branches that resume: with what was read of the session.
+    pub fn resume_branches(&self, fold: &SessionFold, snapshot: Option<&SessionSnapshot>, events: &[Event]) {
+        let group = GroupSnapshots::new(GroupBase::of(fold), fold.memory().clone(), self.next_seq());
+        *self.group() = Some(group.resume(snapshot, events));
+    }
+
+    /// Whether a branch should save its state, with a conversation of this many messages.
+    pub(crate) fn wants_branch_snapshot(&self, loop_id: &LoopId, messages: usize) -> bool {
+        let every = self.config.snapshot_every;
+        let group = self.group();
+        let unsaved = group.as_ref().map_or(0, |group| group.unsaved(loop_id));
+        unsaved > 0 && unsaved >= every.max(messages as u64 * every / 512)
+    }
+
+    /// Saves the state of a branch and writes a snapshot of the session. Ignores failures, because a snapshot is optional.
+    pub(crate) fn write_branch_snapshot(
+        self: &Arc<Self>,
+        branch: BranchSnapshot,
+    ) -> Option<BoxFuture<'static, ()>> {
+        let (seq, snapshot) = self.group().as_mut()?.save(branch);
+        Some(self.write_snapshot_at(seq, snapshot))
+    }
+
+    fn group(&self) -> std::sync::MutexGuard<'_, Option<GroupSnapshots>> {
+        self.group.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Writes a snapshot of everything written so far. Ignores failures, because a snapshot is optional.
     pub(crate) fn write_snapshot(self: &Arc<Self>, snapshot: SessionSnapshot) -> BoxFuture<'static, ()> {
-        let seq = self.next_seq();
+        self.write_snapshot_at(self.next_seq(), snapshot)
+    }
+
+    fn write_snapshot_at(self: &Arc<Self>, seq: u64, snapshot: SessionSnapshot) -> BoxFuture<'static, ()> {
         self.snapshot_seq.store(seq, Ordering::Release);
         let clients = Some(self.clients().clone()).filter(|clients| clients.events() == seq);
         let (journal, state) = (Arc::clone(self), snapshot.with_clients(clients).to_bytes());
@@ -305,21 +352,30 @@ impl Journal {
         })
     }
 
-    /// Appends a batch and waits until the store acknowledges it, however long the store is unavailable,
-    /// unless cancelled.
+    /// Appends events, waits until the store acknowledges them, however long the store is unavailable, unless cancelled, and
+    /// publishes them.
     ///
     /// # Errors
     /// If another writer took over, the store was unavailable for too long, or `give_up` was triggered.
     pub async fn append(
         &self,
-        batch: Vec<EventRecord>,
+        records: Vec<EventRecord>,
+        give_up: &CancellationToken,
+    ) -> Result<Vec<Event>, StoreError> {
+        self.append_batch(records.into(), give_up).await
+    }
+
+    /// Like [`append`](Self::append), with the live events between the durable ones.
+    pub(crate) async fn append_batch(
+        &self,
+        mut batch: Batch,
         give_up: &CancellationToken,
     ) -> Result<Vec<Event>, StoreError> {
         let mut writer = self.writer.lock().await;
         let epoch = self.claim(&mut writer).await?;
         let first = self.next_seq();
         let number = |(record, seq): (EventRecord, u64)| Arc::new(EventRecord { seq, ..record });
-        let events: Vec<Event> = batch.into_iter().zip(first..).map(number).collect();
+        let mut events: Vec<Event> = batch.take_records().into_iter().zip(first..).map(number).collect();
         let mut outage: Option<Outage> = None;
         let mut written = 0;
         // Stays set until the store acknowledges, even if this future is dropped.
@@ -347,6 +403,9 @@ impl Journal {
         self.next_seq.store(first + events.len() as u64, Ordering::Release);
         writer.uncertain = false;
         self.track(&events);
+        batch.resolve_end(self, &mut events).await;
+        // While the writer is locked: the next batch comes after this one for observers, too.
+        batch.publish(self, &events);
         Ok(events)
     }
 
@@ -381,8 +440,9 @@ impl Journal {
 
     /// Updates the open loops, open approval requests and what clients see from written events.
     fn track(&self, events: &[Event]) {
-        let mut clients = self.clients();
+        let (mut group, mut clients) = (self.group(), self.clients());
         for event in events {
+            group.take_if(|group| !group.observe(event));
             if clients.events() == event.seq {
                 clients.apply(event);
             }
@@ -400,7 +460,8 @@ impl Journal {
         }
     }
 
-    fn announce(&self, event: AgentEvent) {
+    /// Publishes a live event that belongs to no loop.
+    pub(crate) fn announce(&self, event: AgentEvent) {
         self.hub.publish(Arc::new(self.session_record(event)));
     }
 

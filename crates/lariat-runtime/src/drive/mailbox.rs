@@ -12,7 +12,6 @@ use lariat_core::event::QueueKind;
 use lariat_core::id::{MessageId, RequestId, ToolCallId};
 use lariat_core::message::AgentMessage;
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
-use lariat_core::question::UserAnswer;
 use lariat_core::tool::ToolResult;
 use tokio::sync::oneshot;
 
@@ -45,10 +44,14 @@ pub(crate) enum MailboxItem {
         pinned: bool,
     },
     Command(Box<RunCommand>),
-    /// A running tool asks the user. Dropping `reply` withdraws the question.
+    /// A running tool asks the user, or a sub-agent does.
     Ask {
         request: Box<PermissionRequest>,
-        reply: oneshot::Sender<UserAnswer>,
+        reply: oneshot::Sender<PermissionDecision>,
+    },
+    /// A running tool does not wait for an answer any more.
+    WithdrawQuestion {
+        call: ToolCallId,
     },
     Update {
         call: ToolCallId,

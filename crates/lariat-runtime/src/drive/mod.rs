@@ -9,19 +9,24 @@
 
 pub(crate) mod approvals;
 mod authorize;
+mod batch;
 mod command;
 mod definitions;
 mod driver;
+mod group_snapshots;
 mod handle;
 mod journal;
 mod journal_history;
+mod lineage;
 mod mailbox;
 mod model_call;
 mod output_limit;
+mod parent_run;
 mod ports;
 mod preview;
 pub(crate) mod redaction;
 pub(crate) mod session_hooks;
+mod shared_failures;
 mod timers;
 mod tool_call;
 
@@ -31,6 +36,8 @@ pub(crate) use command::{CommandReply, RunCommand};
 pub use driver::{DriveError, Driver, FinishedRun};
 pub use handle::RunHandle;
 pub use journal::{Journal, JournalConfig};
+pub use lineage::{Lineage, LineageSlot};
 pub use output_limit::MAX_TOOL_OUTPUT;
+pub use parent_run::ParentRun;
 pub use ports::{Ports, RequestTemplate, TOOL_GRACE, ToolSet};
 pub use preview::Preview;

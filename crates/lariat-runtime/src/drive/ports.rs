@@ -20,6 +20,7 @@ use lariat_core::tool::{Access, AgentTool, ToolDefinition, ToolEffects};
 use lariat_core::transcript::Window;
 
 use super::definitions;
+use super::lineage::Lineage;
 use crate::budget::SharedBudget;
 use crate::prompt::Sections;
 
@@ -57,6 +58,8 @@ pub struct Ports {
     pub clock: Arc<dyn Clock>,
     /// The source of randomness.
     pub entropy: Arc<dyn EntropySource>,
+    /// The place in a tree of agents.
+    pub lineage: Lineage,
     /// How long a cancelled tool may take to end by itself.
     pub tool_grace: Duration,
     /// Maximum bytes of text of a tool result that the model receives. The full text is stored beside the
@@ -219,6 +222,22 @@ impl ToolSet {
         let definitions = definitions::intern(offered(Access::Full));
         let reading = definitions::intern(offered(Access::Reads));
         Self { tools: Arc::new(by_name), definitions, reading }
+    }
+
+    /// Returns the tools for which `keeps` is true. What the model is not offered stays hidden.
+    #[must_use]
+    pub fn filtered(&self, keeps: impl Fn(&str) -> bool) -> Self {
+        let kept = |(name, tool): (&String, &Arc<dyn AgentTool>)| {
+            keeps(name).then(|| (name.clone(), Arc::clone(tool)))
+        };
+        let offered = |list: &[ToolDefinition]| {
+            definitions::intern(list.iter().filter(|tool| keeps(&tool.name)).cloned().collect())
+        };
+        Self {
+            tools: Arc::new(self.tools.iter().filter_map(kept).collect()),
+            definitions: offered(&self.definitions),
+            reading: offered(&self.reading),
+        }
     }
 
     /// Returns a tool by name.

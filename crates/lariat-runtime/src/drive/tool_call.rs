@@ -3,8 +3,10 @@
 //! Cancelling first asks the tool to end; after a grace period the tool is dropped. A panic is a failure of
 //! the tool, not of the run.
 
+use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
@@ -14,7 +16,7 @@ use lariat_core::content::ToolCall;
 use lariat_core::id::{LoopId, ToolCallId};
 use lariat_core::permission::{CallPermit, PermissionPolicy, PolicyQuery};
 use lariat_core::run::Input;
-use lariat_core::tool::{ToolContext, ToolError, ToolResult};
+use lariat_core::tool::{RecordedSubAgent, ToolContext, ToolError, ToolResult};
 use serde_json::Value;
 
 use super::driver::{JobResult, tool_questions};
@@ -22,6 +24,7 @@ use super::journal::Journal;
 use super::journal_history::JournalHistory;
 use super::mailbox::{Mailbox, MailboxItem};
 use super::output_limit;
+use super::parent_run::ParentRun;
 use super::ports::Ports;
 use super::preview::Preview;
 use super::redaction;
@@ -37,6 +40,10 @@ pub(crate) struct RunningTool {
     pub(crate) cancel: CancellationToken,
     /// Drops the tool.
     pub(crate) abort: CancellationToken,
+    /// How much longer than other tools it may take to end.
+    pub(crate) extra_grace: Duration,
+    /// The run as its sub-agent sees it, if the tool starts one.
+    pub(crate) parent: Option<Arc<ParentRun>>,
 }
 
 /// A tool call that may run.
@@ -46,22 +53,28 @@ pub(crate) struct AuthorizedCall {
     pub(crate) args: Option<Arc<Value>>,
     /// The preview that the user saw in the approval request.
     pub(crate) shown: Option<String>,
+    /// The sub-agent that is recorded for the tool call.
+    pub(crate) sub_agent: Option<Box<RecordedSubAgent>>,
+    /// The run as that sub-agent sees it.
+    pub(crate) parent: Option<Arc<ParentRun>>,
 }
 
 /// Starts a tool.
 pub(crate) fn start(
     ports: &Arc<Ports>,
-    AuthorizedCall { call, args, shown }: AuthorizedCall,
+    AuthorizedCall { call, args, shown, sub_agent, parent }: AuthorizedCall,
     journal: &Arc<Journal>,
     loop_id: &LoopId,
     mailbox: &Arc<Mailbox>,
-    parent: &CancellationToken,
+    cancel: &CancellationToken,
 ) -> (RunningTool, BoxFuture<'static, JobResult>) {
     let running = RunningTool {
         id: call.id.clone(),
         tool_name: call.name.clone(),
-        cancel: parent.child_token(),
+        cancel: cancel.child_token(),
         abort: CancellationToken::new(),
+        extra_grace: ports.tools.get(&call.name).map(|tool| tool.extra_grace()).unwrap_or_default(),
+        parent,
     };
     let mut context = ToolContext::new(
         call.id.clone(),
@@ -70,6 +83,8 @@ pub(crate) fn start(
         loop_id.clone(),
         running.cancel.clone(),
     );
+    context.sub_agent = sub_agent.map(|sub_agent| *sub_agent);
+    context.run = running.parent.clone().map(|parent| parent as Arc<dyn Any + Send + Sync>);
     context.earlier = Some(Arc::new(JournalHistory::new(Arc::clone(journal))));
     let (inbox, id) = (Arc::clone(mailbox), call.id.clone());
     context.on_update = Some(Arc::new(move |partial| {
@@ -115,6 +130,7 @@ pub(crate) fn start(
         };
         // Redact before hooks run: they are programs of others.
         redaction::outcome(&ports.redactor, &mut result);
+        ports.lineage.note_failure(&session_id, query.call, &mut result);
         output_limit::outcome(&mut result, most, recalls, &store).await;
         report_result(&*ports.policy, query, &mut result, &abort).await;
         // Also limit what hooks added.
@@ -158,7 +174,7 @@ async fn report_result(
 
 async fn run<W>(work: std::pin::Pin<&mut W>, abort: &CancellationToken) -> Result<ToolResult, ToolError>
 where
-    W: Future<Output = Result<Result<ToolResult, ToolError>, Box<dyn std::any::Any + Send>>>,
+    W: Future<Output = Result<Result<ToolResult, ToolError>, Box<dyn Any + Send>>>,
 {
     match select(work, abort.cancelled()).await {
         Either::Left((Ok(result), _)) => result,
@@ -171,7 +187,7 @@ where
     }
 }
 
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&'static str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("unknown cause")
 }

@@ -15,6 +15,7 @@
 mod opened_files;
 pub(crate) mod plan;
 mod remembered_rules;
+mod restricted;
 mod sandbox_grants;
 mod session_events;
 mod tool_hooks;
@@ -26,6 +27,7 @@ use lariat_core::BoxFuture;
 use lariat_core::content::ToolCall;
 use lariat_core::file_access::FileAccessCheck;
 use lariat_core::hooks::SessionHooks;
+use lariat_core::id::SessionId;
 use lariat_core::opening::SandboxOpening;
 use lariat_core::permission::{
     CallPermit, PermissionDecision, PermissionPolicy, PermissionRequest, PolicyQuery, UserQuestion, Verdict,
@@ -382,6 +384,12 @@ impl PermissionPolicy for Gate {
 
     fn can_plan(&self) -> bool {
         true
+    }
+
+    fn release_files(&self, session_id: &SessionId) {
+        if let Some(claims) = &self.claims {
+            claims.release(session_id.as_str());
+        }
     }
 
     fn on_approved(&self, call: &ToolCall) {

@@ -7,12 +7,18 @@ use lariat_core::clock::Clock;
 use lariat_core::event::{AgentEvent, Event, LoopStart};
 use lariat_core::id::SessionId;
 use lariat_core::message::{AgentMessage, Message};
-use lariat_core::model::StreamConfig;
+use lariat_core::model::{ModelConfig, StreamConfig};
 use lariat_core::permission::AllowAll;
+use lariat_core::run::RunConfig;
 use lariat_core::store::SessionStore;
 use lariat_core::time::Timestamp;
 use lariat_core::tool::ToolEffects;
-use lariat_runtime::{Agent, AgentBuilder, MemoryStore, RunStream};
+use lariat_runtime::drive::{
+    Journal, JournalConfig, MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet,
+};
+use lariat_runtime::redact::Redactor;
+use lariat_runtime::system::SystemEntropy;
+use lariat_runtime::{Agent, AgentBuilder, AgentLoopConfig, MemoryStore, RunStream};
 use lariat_test::{Act, EPOCH, Ledger, LedgerTool, Reply, ScriptedModel, VirtualClock};
 use serde_json::json;
 
@@ -80,6 +86,43 @@ impl Fixture {
         LedgerTool::new(name, self.ledger.clone(), Arc::clone(&self.clock))
             .with_effects(ToolEffects::WRITES)
             .with_script(move |_| act())
+    }
+
+    /// Creates the configuration of a loop without an agent, with the tool `write`.
+    pub(crate) fn loop_config(
+        &self,
+        model: &Arc<ScriptedModel>,
+        name: &str,
+        run: RunConfig,
+        act: fn() -> Act,
+    ) -> AgentLoopConfig {
+        let ports = Ports {
+            model: model.clone(),
+            request: RequestTemplate::new(ModelConfig::new("scripted", name)),
+            tools: ToolSet::new([Arc::new(self.tool("write", act)) as Arc<_>]),
+            policy: Arc::new(AllowAll),
+            approver: None,
+            redactor: Redactor::default(),
+            hooks: Arc::new(lariat_core::hooks::NoHooks),
+            filters: Vec::new(),
+            sections: None,
+            notes: None,
+            budget: Default::default(),
+            compaction: Arc::new(lariat_core::context::TieredCompaction),
+            clock: self.clock.clone(),
+            entropy: Arc::new(SystemEntropy::new()),
+            lineage: lariat_runtime::drive::Lineage::default(),
+            tool_grace: TOOL_GRACE,
+            max_tool_output: MAX_TOOL_OUTPUT,
+        };
+        AgentLoopConfig::new(ports, run, Some(name.to_owned()))
+    }
+
+    /// Opens the journal of the session `s`, as another process would.
+    pub(crate) fn open_journal(&self) -> Arc<Journal> {
+        let entropy = Arc::new(SystemEntropy::new());
+        let store = self.store.clone();
+        Arc::new(Journal::new(store, "s".into(), self.clock.clone(), entropy, JournalConfig::default()))
     }
 
     pub(crate) async fn journal(&self, session_id: &SessionId) -> Vec<Event> {

@@ -18,6 +18,7 @@ mod in_process_hooks;
 mod memory_store;
 mod observing;
 mod panics;
+mod parallel;
 mod permission;
 mod plan;
 mod prompt;
@@ -29,6 +30,8 @@ mod session_hooks;
 mod sessions;
 mod stateless;
 mod store_faults;
+mod sub_agent_grants;
+mod sub_agents;
 mod token_counts;
 mod traces;
 #[cfg(all(feature = "tracing", feature = "typed"))]

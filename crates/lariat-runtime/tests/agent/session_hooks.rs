@@ -380,7 +380,7 @@ async fn continue_false_in_any_hook_ends_the_run_with_its_reason() {
         assert_eq!(fixture.model.requests(), requests, "{event}");
         assert_eq!(fixture.ledger.len(), usize::from(matches!(event, "PostToolUse" | "Stop")), "{event}");
         let mut config = config_of(&journal);
-        let traits = ToolTraits { effects: ToolEffects::WRITES, parallel_safe: true };
+        let traits = ToolTraits::new(ToolEffects::WRITES, true);
         config.tools.insert("write".to_owned(), traits);
         for replay in replay_session(&Arc::new(config), &journal) {
             assert_eq!(replay.divergence, None, "{event}");
@@ -416,7 +416,7 @@ async fn message_of_any_hook_is_recorded_for_the_user_and_not_for_the_model() {
         let messages: Vec<&Event> = journal.iter().filter(is_message).collect();
         assert!(!format!("{messages:?}").contains("formatted"), "{event}");
         let mut config = config_of(&journal);
-        let traits = ToolTraits { effects: ToolEffects::WRITES, parallel_safe: true };
+        let traits = ToolTraits::new(ToolEffects::WRITES, true);
         config.tools.insert("write".to_owned(), traits);
         for replay in replay_session(&Arc::new(config), &journal) {
             assert_eq!(replay.divergence, None, "{event}");

@@ -4,17 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::cancel::CancellationToken;
-use lariat_core::clock::EntropySource;
 use lariat_core::event::{ContinuationKind, Event, RunOutcome};
 use lariat_core::message::AgentMessage;
-use lariat_core::model::ModelConfig;
-use lariat_core::permission::AllowAll;
 use lariat_core::run::{RunConfig, StartError};
-use lariat_runtime::drive::{
-    Journal, JournalConfig, MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet,
-};
-use lariat_runtime::redact::Redactor;
-use lariat_runtime::system::SystemEntropy;
+use lariat_runtime::drive::Journal;
 use lariat_runtime::{
     AgentContext, AgentError, AgentLoopConfig, agent_loop, agent_loop_continue, agent_loop_recover,
 };
@@ -23,31 +16,11 @@ use lariat_test::{Act, Reply};
 use super::fixture::{Fixture, call, durable, starts};
 
 fn config(fixture: &Fixture, act: fn() -> Act) -> AgentLoopConfig {
-    let ports = Ports {
-        model: fixture.model.clone(),
-        request: RequestTemplate::new(ModelConfig::new("scripted", "m")),
-        tools: ToolSet::new([Arc::new(fixture.tool("write", act)) as Arc<_>]),
-        policy: Arc::new(AllowAll),
-        approver: None,
-        redactor: Redactor::default(),
-        hooks: Arc::new(lariat_core::hooks::NoHooks),
-        filters: Vec::new(),
-        sections: None,
-        notes: None,
-        budget: Default::default(),
-        compaction: Arc::new(lariat_core::context::TieredCompaction),
-        clock: fixture.clock.clone(),
-        entropy: Arc::new(SystemEntropy::new()),
-        tool_grace: TOOL_GRACE,
-        max_tool_output: MAX_TOOL_OUTPUT,
-    };
-    AgentLoopConfig::new(ports, RunConfig::default(), Some("c".into()))
+    fixture.loop_config(&fixture.model, "c", RunConfig::default(), act)
 }
 
 fn journal(fixture: &Fixture) -> Arc<Journal> {
-    let entropy: Arc<dyn EntropySource> = Arc::new(SystemEntropy::new());
-    let store = fixture.store.clone();
-    Arc::new(Journal::new(store, "s".into(), fixture.clock.clone(), entropy, JournalConfig::default()))
+    fixture.open_journal()
 }
 
 fn context(fixture: &Fixture) -> AgentContext {

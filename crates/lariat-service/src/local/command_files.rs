@@ -1,4 +1,4 @@
-//! The commands and skills of a workspace: those of plugins, of the user and of the project.
+//! The commands, skills and sub-agents of a workspace: those of plugins, of the user and of the project.
 //!
 //! They are read when they are needed, so a change of a file applies at once. A project that is not trusted has none.
 
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use lariat_connect::commands::is_invocation;
-use lariat_connect::{CommandSet, Skill, SkillSet};
+use lariat_connect::{AgentSet, CommandSet, Skill, SkillSet};
 use lariat_core::BoxFuture;
 use lariat_core::content::joined_text;
 use lariat_core::context::{ContextSource, Note, NotesQuery};
@@ -15,7 +15,7 @@ use lariat_guard::Trust;
 use lariat_host::files::Workspace;
 use lariat_runtime::prompt::NoteWriter;
 
-use super::context_sources::{commands, index_section, skills};
+use super::context_sources::{agents, commands, index_section, skills};
 use super::memory::{relative_path, touched_paths};
 use super::plugins::Plugin;
 use super::{FileOwnership, LoadedWorkspace};
@@ -57,6 +57,17 @@ impl CommandFiles {
             set.merge(SkillSet::load_in(files, "skills", "plugin").of_plugin(&plugin.name));
         });
         set.merge(skills(&self.workspace, Some(self.home.as_path()), self.trust));
+        set
+    }
+
+    /// Loads the definitions of sub-agents, in the same order.
+    pub fn agents(&self) -> AgentSet {
+        let mut set = AgentSet::default();
+        self.each_plugin(|plugin, files| {
+            let of_plugin = AgentSet::load_in(files, "agents", "plugin");
+            set.merge(of_plugin.of_plugin(&plugin.name, |prompt| plugin.with_root(prompt)));
+        });
+        set.merge(agents(&self.workspace, Some(self.home.as_path()), self.trust));
         set
     }
 

@@ -1,6 +1,6 @@
 //! Informs the model about a workspace, besides its memory files: skills, a map of its source, the state of git.
 
-use lariat_connect::{CommandSet, SkillSet};
+use lariat_connect::{AgentSet, CommandSet, SkillSet};
 use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::content::joined_text;
@@ -27,6 +27,8 @@ use super::{FileOwnership, Owner};
 const SKILLS: [&str; 2] = [".claude/skills", ".agents/skills"];
 /// The directory of commands in a home and in a workspace.
 const COMMANDS: [&str; 1] = [".claude/commands"];
+/// The directory of sub-agents in a home and in a workspace.
+const AGENTS: [&str; 1] = [".claude/agents"];
 /// Maximum entries of a skill directory to check for links.
 #[cfg(feature = "service")]
 const MAX_SKILL_ENTRIES: usize = 500;
@@ -58,6 +60,15 @@ pub fn commands(workspace: &Workspace, home: Option<&Path>, trust: Trust) -> Com
     let mut set = CommandSet::default();
     each_folder(workspace, home, trust, &COMMANDS, |root, folder, source| {
         set.merge(CommandSet::load_in(root, folder, source));
+    });
+    set
+}
+
+/// Loads the user's sub-agents and, if the project is trusted, the project's, which take precedence.
+pub(super) fn agents(workspace: &Workspace, home: Option<&Path>, trust: Trust) -> AgentSet {
+    let mut set = AgentSet::default();
+    each_folder(workspace, home, trust, &AGENTS, |root, folder, source| {
+        set.merge(AgentSet::load_in(root, folder, source));
     });
     set
 }

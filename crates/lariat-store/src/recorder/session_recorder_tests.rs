@@ -180,7 +180,8 @@ fn records_message_chunks_only_if_configured() {
 fn keeps_events_before_the_first_loop_and_parallel_groups() {
     let mut events = Events::default();
     let loops: Vec<LoopId> = vec!["s.x.1".into(), "s.y.2".into()];
-    let early = AgentEvent::ParallelLoopStart { session_id: "s".into(), loop_ids: loops.clone() };
+    let (session_id, prompts) = ("s".into(), Vec::new());
+    let early = AgentEvent::ParallelLoopStart { session_id, loop_ids: loops.clone(), prompts };
     let late = AgentEvent::ParallelLoopEnd {
         session_id: "s".into(),
         selected_loop_id: "s.y.2".into(),

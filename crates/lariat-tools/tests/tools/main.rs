@@ -15,4 +15,5 @@ mod regression;
 mod repo_map;
 mod scenarios;
 mod search;
+mod sessions;
 mod unsaved_files;

@@ -58,7 +58,7 @@ pub(crate) fn measure(size: Size) -> bool {
 fn step_ns(lengths: &[usize], samples: usize) -> Vec<f64> {
     let transcripts: Vec<Transcript> = lengths.iter().map(|length| conversation(*length)).collect();
     let mut config = RunConfig::default();
-    config.tools.insert("tool".to_owned(), ToolTraits { effects: ToolEffects::NONE, parallel_safe: true });
+    config.tools.insert("tool".to_owned(), ToolTraits::new(ToolEffects::NONE, true));
     config.repetition = None;
     let config = Arc::new(config);
     let mut taken: Vec<Vec<f64>> = lengths.iter().map(|_| Vec::new()).collect();

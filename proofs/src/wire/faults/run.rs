@@ -21,7 +21,7 @@ use lariat_core::time::Timestamp;
 use lariat_core::tool::{AgentTool, ToolEffects};
 use lariat_model::http::HttpProvider;
 use lariat_runtime::drive::{
-    Journal, JournalConfig, MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet,
+    Journal, JournalConfig, Lineage, MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet,
 };
 use lariat_runtime::redact::Redactor;
 use lariat_runtime::{AgentContext, AgentError, AgentLoopConfig, AgentOutput, MemoryStore, agent_loop};
@@ -161,6 +161,7 @@ pub fn observe(wire: Wire, plan: Plan) -> Observation {
         compaction: Arc::new(TieredCompaction),
         clock: Arc::clone(&clock),
         entropy: Arc::clone(&entropy),
+        lineage: Lineage::default(),
         tool_grace: TOOL_GRACE,
         max_tool_output: MAX_TOOL_OUTPUT,
     };

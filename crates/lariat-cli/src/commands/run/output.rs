@@ -207,6 +207,7 @@ pub(super) fn facts(agent: &AgentFacts, place: &LoadedProject, folders: &UserDir
         mode: agent.mode,
         skills: skills.map(|skill| skill.name.clone()).collect(),
         slash_commands: commands.iter().map(|command| command.name.clone()).collect(),
+        agents: place.agents(folders).0.into_iter().map(|agent| agent.name).collect(),
     }
 }
 

@@ -162,7 +162,11 @@ fn samples() -> Vec<AgentEvent> {
         AgentEvent::StopBlocked { reason: "tests fail".into(), message_id: MessageId::default() },
         AgentEvent::InputRejected { reason: "no".into() },
         AgentEvent::InputWarned { warning: "careful".into() },
-        AgentEvent::ParallelLoopStart { session_id: "s".into(), loop_ids: vec!["s.a.0".into()] },
+        AgentEvent::ParallelLoopStart {
+            session_id: "s".into(),
+            loop_ids: vec!["s.a.0".into()],
+            prompts: vec![Arc::new(AgentMessage::user("go"))],
+        },
         AgentEvent::ParallelLoopEnd {
             session_id: "s".into(),
             selected_loop_id: "s.a.0".into(),
@@ -467,6 +471,7 @@ fn known_kind_with_a_missing_field_is_an_error() {
         "undo",
         "problem",
         "exit_code",
+        "prompts",
         // Journals of earlier versions know one kind of limit and one kind of repetition.
         "scope",
         "level",

@@ -1,12 +1,17 @@
 //! Tests of budgets during a run: warnings, the wrap-up turn, requests for more, shared budgets.
 
+use std::sync::Arc;
+
+use super::super::Input;
 use super::catalogue;
-use super::harness::Harness;
+use super::harness::{BEGIN, Harness};
 use super::invariants::{self, own};
 use super::scenario::*;
 use crate::budget::{BudgetLimits, BudgetScope};
 use crate::config::ExecutionLimits;
-use crate::event::{AgentEvent, LimitKind, RunOutcome};
+use crate::event::{AgentEvent, EventRecord, FORMAT_VERSION, LimitKind, RunOutcome};
+use crate::id::EventId;
+use crate::time::Timestamp;
 
 fn warnings(harness: &Harness) -> Vec<(BudgetScope, LimitKind, u8)> {
     let warning = |event: &AgentEvent| match event {
@@ -191,4 +196,54 @@ fn resumed_run_repeats_an_open_request_for_more_budget() {
     let mut ids: Vec<_> = requests.collect();
     ids.dedup();
     assert_eq!(ids.len(), 1, "the request keeps its id");
+}
+
+/// An event of another loop of the session.
+fn of_sibling(event: AgentEvent) -> Input {
+    let record = EventRecord {
+        v: FORMAT_VERSION,
+        seq: 0,
+        id: EventId::default(),
+        timestamp: Timestamp::from_millis(BEGIN),
+        loop_id: Some("s.other.1".into()),
+        event,
+    };
+    Input::Observed { event: Arc::new(record) }
+}
+
+#[test]
+fn extension_for_another_loop_answers_the_request() {
+    let mut scenario = catalogue::extended();
+    scenario.script.unanswered.insert("more");
+    let mut harness = scenario.begin();
+    harness.drive();
+    assert_eq!(harness.count("effect AskForMore"), 1);
+    let none = BudgetLimits::none();
+    let (scope, by) = (BudgetScope::Session, "person".to_owned());
+    harness.give(of_sibling(AgentEvent::BudgetExtended { scope, limits: none, by: by.clone() }));
+    harness.drive();
+    assert_eq!(harness.count("effect AskForMore"), 1, "another loop ended its own request");
+    let limits = none.with_tokens(1_000);
+    harness.give(of_sibling(AgentEvent::BudgetExtended { scope, limits, by }));
+    harness.drive();
+    assert_eq!(harness.outcome(), &RunOutcome::Completed);
+    let extended = own(&harness.journal).filter_map(|event| match event {
+        AgentEvent::BudgetExtended { limits, .. } => Some(*limits),
+        _ => None,
+    });
+    assert_eq!(extended.collect::<Vec<_>>(), [none], "the amounts are recorded once, by the other loop");
+}
+
+#[test]
+fn spending_of_another_loop_is_included() {
+    let mut harness = catalogue::session_budget().begin();
+    harness.give(of_sibling(AgentEvent::SubAgentCompleted {
+        tool_call_id: "x".into(),
+        child_loop_id: "child.c.0".into(),
+        outcome: RunOutcome::Completed,
+        usage: crate::usage::Usage::new(400, 0),
+    }));
+    harness.drive();
+    assert_eq!(harness.outcome(), &limited(LimitKind::Tokens, BudgetScope::Session));
+    assert_eq!(harness.count("effect CallModel"), 0);
 }

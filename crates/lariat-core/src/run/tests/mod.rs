@@ -23,3 +23,4 @@ mod replay;
 mod replies;
 mod scenario;
 mod session_hooks;
+mod sub_agents;

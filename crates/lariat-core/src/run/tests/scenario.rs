@@ -113,8 +113,8 @@ impl Scenario {
     /// Creates a loop with an empty conversation and one prompt. Tools: `read` and `list` are parallel-safe,
     /// `write` is not.
     pub(super) fn new(prompt: &str) -> Self {
-        let read = ToolTraits { effects: ToolEffects::READS, parallel_safe: true };
-        let write = ToolTraits { effects: ToolEffects::WRITES, parallel_safe: false };
+        let read = ToolTraits::new(ToolEffects::READS, true);
+        let write = ToolTraits::new(ToolEffects::WRITES, false);
         let tools = [("read", read), ("list", read), ("write", write)];
         let config = RunConfig {
             tools: tools.map(|(name, traits)| (name.to_owned(), traits)).into(),

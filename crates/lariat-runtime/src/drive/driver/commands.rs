@@ -18,12 +18,12 @@ impl Driver {
     /// Records a command and its effects, unless it answers a request that does not wait for an answer.
     pub(super) fn accept(&mut self, command: RunCommand) {
         if self.run.is_finished() {
-            let _ = command.reply.send(CommandReply::RunEnded);
-            return;
+            return command.refuse(CommandReply::RunEnded);
         }
-        if command.effects.iter().any(|effect| !self.is_asked(effect)) {
-            let _ = command.reply.send(CommandReply::NotAsked);
-            return;
+        let is_for_other =
+            !command.others.is_empty() && command.effects.iter().any(|effect| !self.asks_for(effect));
+        if is_for_other || command.effects.iter().any(|effect| !self.is_asked(effect)) {
+            return command.refuse(CommandReply::NotAsked);
         }
         let changed = command.effects.iter().find_map(|effect| match effect {
             CommandEffect::AnswerPermission(request, decision @ PermissionDecision::AllowChanged { .. }) => {
@@ -47,9 +47,15 @@ impl Driver {
         is_pending && !self.judged_answers.contains(request)
     }
 
+    /// Whether an answer about a budget is for this run, and not for another branch.
+    fn asks_for(&self, effect: &CommandEffect) -> bool {
+        let CommandEffect::AnswerBudget(request, _) = effect else { return true };
+        self.run.pending_budget_request() == Some(*request)
+    }
+
     /// Records a command and its effects in one write: nothing else is fed between them.
     fn record_command(&mut self, command: RunCommand) {
-        let RunCommand { record, effects, reply } = command;
+        let RunCommand { record, effects, reply, .. } = command;
         let by = record.by.clone();
         self.unacknowledged.push((record.command_id.clone(), reply));
         self.feed(Input::Note { event: Box::new(AgentEvent::CommandAccepted(Box::new(record))) });

@@ -10,6 +10,8 @@ mod in_process_hooks;
 mod model_requests;
 mod publish;
 mod reservations;
+mod siblings;
+mod sub_agents;
 pub(crate) mod tool_questions;
 
 use std::future::poll_fn;
@@ -25,21 +27,21 @@ use lariat_core::cancel::{CancellationToken, Cancelled};
 use lariat_core::context::NotesQuery;
 use lariat_core::event::{AgentEvent, Event, EventRecord, QueueKind};
 use lariat_core::hooks::HookInterest;
-use lariat_core::id::{RequestId, ToolCallId};
+use lariat_core::id::{LoopId, RequestId, ToolCallId};
 use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::model::{RequestMemo, SystemPrompt};
 use lariat_core::permission::PermissionDecision;
-use lariat_core::question::UserAnswer;
 use lariat_core::run::{Effect, Input, OpId, Run, RunEnd, RunParts};
 use lariat_core::session::FileChanges;
 use lariat_core::store::StoreError;
 use tokio::sync::oneshot;
 
-use publish::{LateEvent, queued_message};
+use publish::queued_message;
 use reservations::RunReservations;
 
 use super::approvals::{MissingApprover, NO_APPROVER, PendingApprovals};
 use super::authorize::{authorize, judge_answer};
+use super::batch::Batch;
 use super::command::{CommandReply, RunCommand};
 use super::handle::RunHandle;
 use super::journal::Journal;
@@ -51,6 +53,8 @@ use super::redaction;
 use super::session_hooks::SessionStartAnswer;
 use super::timers::Timers;
 use super::tool_call::{self, AuthorizedCall, RunningTool};
+use crate::budget::BudgetPool;
+use crate::observe::Subscription;
 use crate::prompt::{PromptSlot, SessionPrompt};
 
 /// Drives one run to its end.
@@ -60,13 +64,17 @@ pub struct Driver {
     run: Box<Run>,
     handle: RunHandle,
     held: Option<Effect>,
-    batch: Vec<EventRecord>,
+    batch: Batch,
     flush: Option<BoxFuture<'static, Result<Vec<Event>, StoreError>>>,
     /// A snapshot that is being written. The run does not wait for it.
     snapshot_write: Option<BoxFuture<'static, ()>>,
     /// User messages in the batch that is being written.
     unsaved_messages: Vec<(QueueKind, SharedMessage)>,
-    late_events: Vec<LateEvent>,
+    /// The position after the last event of this run that was written.
+    written: u64,
+    /// The events of the loops that run at the same time, if this is one of several branches.
+    siblings: Option<Subscription>,
+    is_branch: bool,
     model: Option<ModelCall>,
     /// What the provider remembers of the last request.
     memo: RequestMemo,
@@ -74,7 +82,7 @@ pub struct Driver {
     job_handles: Vec<(JobKey, AbortHandle)>,
     running_tools: Vec<RunningTool>,
     /// Tools that wait for an answer of the user.
-    asking_tools: Vec<(ToolCallId, oneshot::Sender<UserAnswer>)>,
+    asking_tools: Vec<(ToolCallId, oneshot::Sender<PermissionDecision>)>,
     timers: Timers<TimerKey>,
     cancelled: Option<Cancelled>,
     start_seq: Option<u64>,
@@ -91,6 +99,8 @@ pub struct Driver {
     hook_context_sent: bool,
     /// Reservations in shared budgets, if there are any.
     reservations: Option<Box<RunReservations>>,
+    /// What the sub-agents that run now may spend together.
+    sub_agent_budget: Option<BudgetPool>,
     /// The session's own system prompt.
     prompt: Option<PromptSlot>,
     changes: FileChanges,
@@ -140,6 +150,8 @@ enum DriverEvent {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct FinishedRun {
+    /// The loop of the run.
+    pub loop_id: LoopId,
     /// How the run ended.
     pub ending: RunEnd,
     /// All messages that the run produced, in the order in which they were recorded.
@@ -171,18 +183,21 @@ impl Driver {
         run: Box<Run>,
         cancel: CancellationToken,
     ) -> (Box<Self>, RunHandle) {
-        let handle = RunHandle { loop_id: run.loop_id().clone(), mailbox: Arc::default(), cancel };
+        let (loop_id, others) = (run.loop_id().clone(), Arc::default());
+        let handle = RunHandle { loop_id, mailbox: Arc::default(), cancel, others };
         let driver = Box::new(Self {
             ports,
             journal,
             run,
             handle: handle.clone(),
             held: None,
-            batch: Vec::new(),
+            batch: Batch::default(),
             flush: None,
             snapshot_write: None,
             unsaved_messages: Vec::new(),
-            late_events: Vec::new(),
+            written: 0,
+            siblings: None,
+            is_branch: false,
             model: None,
             memo: RequestMemo::default(),
             jobs: FuturesUnordered::new(),
@@ -201,6 +216,7 @@ impl Driver {
             session_start: SessionStartAnswer::default(),
             hook_context_sent: false,
             reservations: None,
+            sub_agent_budget: None,
             prompt: None,
             changes: FileChanges::default(),
             missing_approver: MissingApprover::Wait,
@@ -222,7 +238,7 @@ impl Driver {
 
     /// Writes these records first, together with the run's own first events.
     pub(crate) fn with_first_records(mut self: Box<Self>, records: Vec<EventRecord>) -> Box<Self> {
-        self.batch = records;
+        self.batch = records.into();
         self
     }
 
@@ -271,6 +287,7 @@ impl Driver {
                 let Self { run, messages, handle, mut unread, hook_context_sent, changes, .. } = *self;
                 unread.extend(handle.close());
                 return Ok(FinishedRun {
+                    loop_id: handle.loop_id.clone(),
                     ending,
                     messages,
                     parts: run.into_parts(),
@@ -293,7 +310,7 @@ impl Driver {
                     let events = result.inspect_err(|_| self.return_unsaved())?;
                     self.flush = None;
                     self.unsaved_messages.clear();
-                    self.publish_flushed(events);
+                    self.take_flushed(&events);
                     self.save_snapshot();
                 }
             }
@@ -303,7 +320,7 @@ impl Driver {
     /// Puts messages that may be unsaved back into the mailbox, before the unread ones.
     fn return_unsaved(&mut self) {
         let mut unsaved = std::mem::take(&mut self.unsaved_messages);
-        unsaved.extend(self.batch.iter().filter_map(queued_message));
+        unsaved.extend(self.batch.records.iter().filter_map(queued_message));
         while let Some(effect) = self.held.take().or_else(|| self.run.next_effect()) {
             if let Effect::Record(record) = effect {
                 unsaved.extend(queued_message(&record));
@@ -332,6 +349,7 @@ impl Driver {
         }
         if let Input::ToolFinished { call, result } = &input {
             self.settle_tool(call, result);
+            self.record_sub_agent_end(call);
             self.running_tools.retain(|running| running.id != *call);
             self.timers.drop_timer(&TimerKey::Grace(call.clone()));
         }
@@ -424,9 +442,10 @@ impl Driver {
                     self.notify_pending_approval(&request);
                     let (ports, session_id) = (Arc::clone(&self.ports), self.journal.session_id().clone());
                     let loop_id = self.handle.loop_id.clone();
+                    let shown = self.shown_request(&request);
                     let job = Box::pin(async move {
                         // An approver that panics denies.
-                        let asking = AssertUnwindSafe(async { approver.ask(&request).await });
+                        let asking = AssertUnwindSafe(async { approver.ask(&shown).await });
                         let failed = |_| PermissionDecision::deny("the approver failed");
                         let decision = asking.catch_unwind().await.unwrap_or_else(failed);
                         let id = request.id;
@@ -446,12 +465,13 @@ impl Driver {
                 self.abort_job(JobKey::Request(request));
                 self.refuse_judged_command(request);
             }
-            Effect::RunTool { call, args } => {
+            Effect::RunTool { call, args, sub_agent } => {
                 let at = self.shown.iter().position(|(id, _)| *id == call.id);
                 let shown = at.map(|at| self.shown.swap_remove(at).1);
+                let parent = sub_agent.as_ref().map(|_| self.parent_of(&call));
                 let (running, job) = tool_call::start(
                     &self.ports,
-                    AuthorizedCall { call, args, shown },
+                    AuthorizedCall { call, args, shown, sub_agent, parent },
                     &self.journal,
                     &self.handle.loop_id,
                     &self.handle.mailbox,
@@ -463,7 +483,7 @@ impl Driver {
             Effect::CancelTool { call } => {
                 if let Some(running) = self.running_tools.iter().find(|running| running.id == call) {
                     running.cancel.cancel();
-                    let at = self.ports.clock.now().after(self.ports.tool_grace);
+                    let at = self.ports.clock.now().after(self.ports.tool_grace + running.extra_grace);
                     self.timers.set(at, TimerKey::Grace(call));
                 }
             }
@@ -524,6 +544,9 @@ impl Driver {
         if let Poll::Ready(item) = self.handle.mailbox.poll(context) {
             return Poll::Ready(DriverEvent::MailboxItem(item));
         }
+        if let Poll::Ready(event) = self.poll_siblings(context) {
+            return Poll::Ready(DriverEvent::Input(Input::Observed { event }));
+        }
         if let Poll::Ready(key) = self.timers.poll(&*self.ports.clock, context) {
             return Poll::Ready(match key {
                 TimerKey::Op(op) => DriverEvent::Input(Input::Timer { op }),
@@ -556,18 +579,6 @@ impl Driver {
             }
         }
         Poll::Pending
-    }
-
-    /// Writes a snapshot if one is due and everything that this loop recorded is written.
-    fn save_snapshot(&mut self) {
-        if self.snapshot_write.is_some()
-            || !self.batch.is_empty()
-            || matches!(self.held, Some(Effect::Record(_)))
-            || !self.journal.wants_snapshot(self.run.transcript().len())
-        {
-            return;
-        }
-        self.snapshot_write = self.run.snapshot().map(|snapshot| self.journal.write_snapshot(snapshot));
     }
 
     fn forget_job(&mut self, input: Option<&Input>) {
@@ -605,6 +616,7 @@ impl Driver {
             }
             MailboxItem::Command(command) => self.accept(*command),
             MailboxItem::Ask { request, reply } => self.ask_for_tool(request, reply),
+            MailboxItem::WithdrawQuestion { call } => self.withdraw_question(&call),
             MailboxItem::MoreBudget { scope, limits } => {
                 self.feed(Input::BudgetExtended { scope, limits, by: "user".to_owned() });
             }

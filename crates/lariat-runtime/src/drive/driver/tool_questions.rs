@@ -1,4 +1,4 @@
-//! Questions of running tools to the user.
+//! Questions of running tools to the user, and approval requests of sub-agents.
 //!
 //! A question is an approval request with a question in it, so that it is durable, every client of the session sees it, and
 //! the first answer wins. Invariant: a tool receives an answer only once the answer is durable.
@@ -8,6 +8,7 @@ use std::panic::AssertUnwindSafe;
 use lariat_core::BoxFuture;
 use lariat_core::content::ToolCall;
 use lariat_core::display;
+use lariat_core::id::ToolCallId;
 use lariat_core::permission::{DangerLevel, PermissionDecision, PermissionRequest};
 use lariat_core::question::{UserAnswer, UserQuestion};
 use lariat_core::run::Input;
@@ -31,7 +32,7 @@ pub(crate) fn send(
     let (reply, answer) = oneshot::channel();
     // A run that is over drops the item, and with it the sender.
     let _ = mailbox.send(MailboxItem::Ask { request: Box::new(request), reply });
-    Box::pin(async move { answer.await.unwrap_or(UserAnswer::Withdrawn) })
+    Box::pin(async move { answer.await.map_or(UserAnswer::Withdrawn, PermissionDecision::into_answer) })
 }
 
 impl Driver {
@@ -39,12 +40,12 @@ impl Driver {
     pub(super) fn ask_for_tool(
         &mut self,
         request: Box<PermissionRequest>,
-        reply: oneshot::Sender<UserAnswer>,
+        reply: oneshot::Sender<PermissionDecision>,
     ) {
         let is_allowed = AssertUnwindSafe(|| self.ports.policy.allows_questions());
-        // A policy that panics allows nothing.
-        if !std::panic::catch_unwind(is_allowed).unwrap_or(false) {
-            let _ = reply.send(UserAnswer::Declined { reason: Some(NO_USER.to_owned()) });
+        // A policy that panics allows nothing. The approval request of a sub-agent is not a question of a tool.
+        if request.question.is_some() && !std::panic::catch_unwind(is_allowed).unwrap_or(false) {
+            let _ = reply.send(PermissionDecision::deny(NO_USER));
             return;
         }
         let call = request.tool_call_id.clone();
@@ -61,7 +62,15 @@ impl Driver {
     pub(super) fn answer_tool(&mut self, request: &PermissionRequest, decision: &PermissionDecision) {
         let at = self.asking_tools.iter().position(|(call, _)| *call == request.tool_call_id);
         if let Some((_, reply)) = at.map(|at| self.asking_tools.swap_remove(at)) {
-            let _ = reply.send(decision.clone().into_answer());
+            let _ = reply.send(decision.clone());
+        }
+    }
+
+    /// Withdraws the question of a tool that does not wait for the answer any more.
+    pub(super) fn withdraw_question(&mut self, call: &ToolCallId) {
+        let asked = self.run.pending_permissions().find(|pending| pending.tool_call_id == *call);
+        if let Some(request) = asked.map(|request| request.id) {
+            self.feed(Input::PermissionAnswered { request, decision: PermissionDecision::Withdrawn });
         }
     }
 }

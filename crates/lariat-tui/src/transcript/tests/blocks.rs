@@ -332,6 +332,7 @@ fn only_the_selected_branch_is_shown() {
     script.add(AgentEvent::ParallelLoopStart {
         session_id: "s".into(),
         loop_ids: vec!["s.c.1".into(), "s.d.1".into()],
+        prompts: Vec::new(),
     });
     script.reply(1, vec![Content::text("chosen")]).reply(2, vec![Content::text("left")]);
     let mut other = lariat_core::event::EventRecord::clone(&script.events[2]);

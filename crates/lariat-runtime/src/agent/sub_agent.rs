@@ -1,0 +1,83 @@
+//! Runs the loop of a sub-agent in its own session: starts it, or resumes it where its journal ends.
+
+use std::sync::{Arc, OnceLock};
+
+use lariat_core::cancel::CancellationToken;
+use lariat_core::content::joined_text;
+use lariat_core::event::{AgentEvent, RunOutcome};
+use lariat_core::message::AgentMessage;
+use lariat_core::usage::Usage;
+
+use super::context::{AgentContext, AgentLoopConfig};
+use super::error::AgentError;
+use super::forward::EventSender;
+use super::loops::{begin_and_drive, recover, with_events};
+use crate::drive::RunHandle;
+
+/// How a sub-agent starts.
+pub(crate) struct SubAgentStart {
+    /// The first message of its conversation.
+    pub(crate) prompt: AgentMessage,
+    /// True if an earlier process may have started it.
+    pub(crate) is_resumed: bool,
+    /// Receives the handle of its run.
+    pub(crate) handle: Arc<OnceLock<RunHandle>>,
+}
+
+/// How a sub-agent ended.
+pub(crate) struct SubAgentEnd {
+    /// Text of its last reply; empty if there was none.
+    pub(crate) text: String,
+    pub(crate) outcome: RunOutcome,
+    /// What it and its own sub-agents used, in all processes that ran it.
+    pub(crate) usage: Usage,
+    pub(crate) turns: u32,
+}
+
+/// Runs a sub-agent to its end and releases its session. A sub-agent that has ended does not run again.
+pub(crate) async fn run_sub_agent(
+    SubAgentStart { prompt, is_resumed, handle }: SubAgentStart,
+    context: &mut AgentContext,
+    config: &AgentLoopConfig,
+    sender: impl EventSender,
+    cancel: CancellationToken,
+) -> Result<SubAgentEnd, AgentError> {
+    let started = |run: RunHandle| drop(handle.set(run));
+    let ended = with_events(context, sender, async |context| {
+        if is_resumed {
+            if let Some(output) = Box::pin(recover(context, config, cancel.clone(), started)).await? {
+                return Ok(Some(output));
+            }
+            if context.last_loop_id.is_some() {
+                return Ok(None);
+            }
+        }
+        begin_and_drive(vec![prompt], None, context, config, cancel, started).await.map(Some)
+    })
+    .await;
+    // A model that failed is an outcome like any other.
+    let end = match ended.or_else(|error| error.into_output().map(Some)) {
+        Ok(Some(output)) => Ok((output.text, output.outcome, output.turns)),
+        Ok(None) => Box::pin(recorded_end(context)).await,
+        Err(error) => Err(error),
+    };
+    let usage = *context.memory.ledger().usage();
+    // If the store fails, the claim remains until the journal is dropped.
+    let _ = context.journal().release().await;
+    end.map(|(text, outcome, turns)| SubAgentEnd { text, outcome, usage, turns })
+}
+
+/// Reads how a sub-agent ended in an earlier process.
+async fn recorded_end(context: &AgentContext) -> Result<(String, RunOutcome, u32), AgentError> {
+    let (mut outcome, mut turns) = (RunOutcome::Completed, 0);
+    for record in context.journal().read_from(0).await? {
+        match &record.event {
+            AgentEvent::AgentEnd { outcome: ended, .. } => outcome = ended.clone(),
+            AgentEvent::TurnStart { .. } => turns += 1,
+            _ => {}
+        }
+    }
+    let window = context.messages();
+    let reply = window.iter_back().find_map(|message| message.as_assistant());
+    Ok((reply.map(|reply| joined_text(&reply.content)).unwrap_or_default(), outcome, turns))
+}

@@ -1,0 +1,64 @@
+//! What the driver does for tool calls that start sub-agents: lends them the run, shares the budget, records their end.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lariat_core::content::ToolCall;
+use lariat_core::event::AgentEvent;
+use lariat_core::id::ToolCallId;
+use lariat_core::permission::PermissionRequest;
+use lariat_core::run::Input;
+
+use super::super::parent_run::ParentRun;
+use super::Driver;
+use crate::budget::BudgetPool;
+
+impl Driver {
+    /// Returns the run as the sub-agent of a tool call sees it.
+    pub(super) fn parent_of(&mut self, call: &Arc<ToolCall>) -> Arc<ParentRun> {
+        if self.sub_agent_budget.is_none() {
+            let remaining = self.run.remaining_budget();
+            self.sub_agent_budget = match &self.ports.budget.pool {
+                Some(pool) if remaining.is_none() => Some(pool.clone()),
+                Some(pool) => Some(pool.child(remaining)),
+                None => (!remaining.is_none()).then(|| BudgetPool::new(remaining)),
+            };
+        }
+        Arc::new(ParentRun {
+            ports: Arc::clone(&self.ports),
+            config: Arc::clone(self.run.config()),
+            journal: Arc::clone(&self.journal),
+            loop_id: self.handle.loop_id.clone(),
+            call: Arc::clone(call),
+            budget: self.sub_agent_budget.clone(),
+            mailbox: Arc::clone(&self.handle.mailbox),
+            end: Mutex::default(),
+        })
+    }
+
+    /// Returns a request as the approver sees it. The user of a parent does not have the conversation of its sub-agent, so a
+    /// sub-agent's request contains the arguments of the tool call.
+    pub(super) fn shown_request(&self, request: &Arc<PermissionRequest>) -> Arc<PermissionRequest> {
+        let is_complete = request.args.is_some() || request.question.is_some();
+        if is_complete || self.ports.lineage.depth() == 0 {
+            return Arc::clone(request);
+        }
+        let Some(call) = self.run.open_call(&request.tool_call_id) else { return Arc::clone(request) };
+        let args = Arc::new(call.arguments.clone());
+        Arc::new(PermissionRequest::clone(request).with_args(args))
+    }
+
+    /// Records how the sub-agent of a tool call ended, before the end of the call.
+    pub(super) fn record_sub_agent_end(&mut self, call: &ToolCallId) {
+        let parent = self.running_tools.iter_mut().find(|running| running.id == *call);
+        let Some(parent) = parent.and_then(|running| running.parent.take()) else { return };
+        if self.running_tools.iter().all(|running| running.parent.is_none()) {
+            self.sub_agent_budget = None;
+        }
+        let end = parent.end.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some((outcome, usage)) = end else { return };
+        let Some(child_loop_id) = self.run.sub_agent_loop(call).cloned() else { return };
+        let event =
+            AgentEvent::SubAgentCompleted { tool_call_id: call.clone(), child_loop_id, outcome, usage };
+        self.run.handle(Input::Note { event: Box::new(event) }, self.ports.stamp());
+    }
+}
