@@ -52,10 +52,7 @@ const CHECK: &[(&str, &str)] = &[
 const PROVE: &[(&str, &str)] = &[
     ("simulate [ARGS]", "Run the simulator on random seeds [--seeds N, --planted [NAME]]"),
     ("budgets [ARGS]", "Run random trees of runs under shared budgets [--trees N, --seed N, --planted]"),
-    (
-        "agents",
-        "Run trees of 1,062 sub-agents: memory of idle ones, lost events, shared budgets (does not end yet)",
-    ),
+    ("agents", "Run trees of 1,062 sub-agents: memory of idle ones, lost events, shared budgets"),
     (
         "sse [ARGS]",
         "Split the streams of every protocol in every way; the events must not change [--streams N]",

@@ -17,6 +17,7 @@ const PROOFS: &[(&str, &str)] = &[
     // Enough seeds to hit every planted mistake, few enough to wait for.
     ("simulate", "simulate --seeds 20000"),
     ("budgets", "budgets --trees 2000"),
+    ("agents", "agents"),
     ("sse", "wire sse --streams 3 --random 20"),
     ("histories", "wire histories --count 2000"),
     ("compactions", "wire compactions --count 500 --planted"),

@@ -75,8 +75,8 @@ pub enum EvaluationError {
         /// Number of branches that it received.
         given: usize,
     },
-    /// There is no branch to choose from.
-    #[error("there is no branch to choose from")]
+    /// The group has no branches.
+    #[error("no branches to choose from")]
     NoBranches,
     /// No branch passed the check.
     #[error("no branch passed the check: {0}")]

@@ -81,7 +81,17 @@ impl BudgetPool {
     /// of its limits as is left here is reserved for it, until the last clone of it and of its own children
     /// is dropped.
     pub fn child(&self, limits: BudgetLimits) -> Self {
-        let node = self.lock().open(self.0.node, limits);
+        self.open(limits, limits)
+    }
+
+    /// Creates a child of this pool that may spend this much, without reserving any of it: siblings can spend the same
+    /// budget at the same time, and the limits of this pool apply to all of them together.
+    pub(crate) fn capped(&self, limits: BudgetLimits) -> Self {
+        self.open(limits, BudgetLimits::none())
+    }
+
+    fn open(&self, limits: BudgetLimits, reserved: BudgetLimits) -> Self {
+        let node = self.lock().open(self.0.node, limits, reserved);
         Self(Arc::new(PoolHandle { tree: Arc::clone(&self.0.tree), node, _parent: Some(self.clone()) }))
     }
 
@@ -207,13 +217,13 @@ impl Tree {
         decision
     }
 
-    /// Adds a pool below another one, and reserves its limits.
-    fn open(&mut self, parent: usize, limits: BudgetLimits) -> usize {
+    /// Adds a pool below another one, and reserves as much as is left there of what it wants.
+    fn open(&mut self, parent: usize, limits: BudgetLimits, wanted: BudgetLimits) -> usize {
         let mut node = Node::new(Some(parent), limits);
         for (at, (kind, reserved)) in LimitKind::ALL.into_iter().zip(&mut node.reserved).enumerate() {
             let left = |(node, others): (&Node, Amounts)| node.remaining(kind, others.get(at).copied()?);
             let least = self.path(parent).filter_map(left).min();
-            *reserved = limits.cap(kind).unwrap_or_default().min(least.unwrap_or(u64::MAX));
+            *reserved = wanted.cap(kind).unwrap_or_default().min(least.unwrap_or(u64::MAX));
         }
         let at = self.free.pop().unwrap_or(self.nodes.len());
         match self.nodes.get_mut(at) {

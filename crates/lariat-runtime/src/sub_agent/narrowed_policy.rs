@@ -58,7 +58,7 @@ impl NarrowedPolicy {
         self
     }
 
-    /// Returns whether a tool is in the list of tools, or there is no list.
+    /// Returns whether a tool is in the list of tools; always true without a list.
     pub fn has_tool(&self, tool: &str) -> bool {
         self.tools.as_ref().is_none_or(|tools| tools.contains(tool))
     }

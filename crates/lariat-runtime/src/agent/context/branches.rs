@@ -89,7 +89,7 @@ impl AgentContext {
         Ok(Branches { tasks, prompts, base, session_start })
     }
 
-    /// Reads the group without a decision that a crash left, and resumes its branches; `None` if there is no such group.
+    /// Reads the group without a decision that a crash left, and resumes its branches; `None` if a crash left none.
     pub(in crate::agent) async fn resume_branches(
         &mut self,
         configs: &[AgentLoopConfig],

@@ -19,7 +19,8 @@ impl Driver {
             let remaining = self.run.remaining_budget();
             self.sub_agent_budget = match &self.ports.budget.pool {
                 Some(pool) if remaining.is_none() => Some(pool.clone()),
-                Some(pool) => Some(pool.child(remaining)),
+                // Not reserved: several agents of a tree with the same limits would otherwise wait for each other.
+                Some(pool) => Some(pool.capped(remaining)),
                 None => (!remaining.is_none()).then(|| BudgetPool::new(remaining)),
             };
         }
