@@ -36,6 +36,7 @@ mod pictures;
 mod proof;
 mod python;
 mod rust_tokens;
+mod scoreboard;
 mod sdk;
 mod server_process;
 mod servers;
@@ -86,6 +87,8 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::DocsLinks => docs_links::run(&workspace)?,
         Command::Embed(embed) => embed::run(&workspace, embed)?,
         Command::Features => features::run(&workspace)?,
+        Command::Scoreboard => scoreboard::write(&workspace)?,
+        Command::Record(arguments) => scoreboard::record(&workspace, &arguments)?,
         Command::Words(paths) => words::run(&workspace, &paths)?,
         Command::Simulate(arguments) => {
             let line = simulate::command_line("simulate", &arguments);

@@ -76,6 +76,7 @@ const PROVE: &[(&str, &str)] = &[
         "Open the files a power cut may leave [--store sqlite|jsonl, --images N, --seed N]",
     ),
     ("writers [ARGS]", "Let several processes write to one session [--store sqlite|jsonl, --rounds N]"),
+    ("golden [--write N]", "Open the sessions that earlier versions stored; each must have the same state"),
     (
         "sessions [PART]...",
         "Prove session hosts: conformance, planted mistakes, seeds, races, attach, kills [all parts; --short, --seed N]",
@@ -130,6 +131,8 @@ const PROVE: &[(&str, &str)] = &[
         "Plant the mistakes of xtask/mistakes in a copy; tests must catch each [names starting with NAME]",
     ),
     ("fuzz [--seconds N] [TARGET]", "Fuzz the decoders, guided by coverage [60 seconds per target]"),
+    ("scoreboard", "Write docs/scoreboard.md from the kept results of the proofs"),
+    ("record [ROW]...", "Run the commands of rows of the scoreboard and keep their results [--log FILE]"),
     ("nightly [SHARD]...", "Run shards of the long proofs and full benches; without a name, list them"),
 ];
 
@@ -160,6 +163,9 @@ pub(crate) enum Command {
     Embed(Embed),
     Features,
     Words(Vec<String>),
+    Scoreboard,
+    /// The rows whose commands to run, or the log to read.
+    Record(Vec<String>),
     Simulate(Vec<String>),
     Budgets(Vec<String>),
     Agents,
@@ -229,6 +235,8 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         },
         "features" => no_arguments(name, rest, Command::Features)?,
         "docs-links" => no_arguments(name, rest, Command::DocsLinks)?,
+        "scoreboard" => no_arguments(name, rest, Command::Scoreboard)?,
+        "record" => Command::Record(rest.to_vec()),
         "words" => Command::Words(rest.to_vec()),
         "simulate" => Command::Simulate(rest.to_vec()),
         "budgets" => Command::Budgets(rest.to_vec()),
@@ -251,6 +259,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "disk-faults" => Command::Store("disk-faults", rest.to_vec()),
         "power-loss" => Command::Store("power-loss", rest.to_vec()),
         "writers" => Command::Store("writers", rest.to_vec()),
+        "golden" => Command::Store("golden", rest.to_vec()),
         "sessions" => Command::Sessions(SessionsProof::parse(rest)?),
         "session-stores" => Command::Store("sessions", rest.to_vec()),
         "corrupt" => Command::Corrupt(rest.to_vec()),

@@ -6,3 +6,4 @@ mod jsonl;
 mod postgres;
 mod regression;
 mod sqlite;
+mod versions;
