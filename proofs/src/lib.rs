@@ -8,6 +8,8 @@
 pub mod budgets;
 #[cfg(feature = "engine")]
 pub mod engine;
+#[cfg(feature = "store")]
+pub mod golden;
 pub mod postgres;
 pub mod power_loss;
 pub mod proof;

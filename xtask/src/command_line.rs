@@ -4,6 +4,7 @@
 //! can be pasted into a shell at the workspace's root.
 
 use std::fmt;
+use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -75,6 +76,26 @@ impl CommandLine {
         let output = self.to_command(workspace).stderr(Stdio::inherit()).output();
         let output = output.with_context(|| self.start_error())?;
         Ok((output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned()))
+    }
+
+    /// Runs the command, shows its standard output while it runs, and returns it; fails if the command fails.
+    pub(crate) fn run_and_keep_output(&self, workspace: &Workspace) -> Result<String> {
+        let mut child =
+            self.to_command(workspace).stdout(Stdio::piped()).spawn().with_context(|| self.start_error())?;
+        let mut output = String::new();
+        if let Some(pipe) = child.stdout.take() {
+            for line in BufReader::new(pipe).lines() {
+                let line = line.with_context(|| format!("`{self}` did not print UTF-8"))?;
+                println!("{line}");
+                output.push_str(&line);
+                output.push('\n');
+            }
+        }
+        let status = child.wait().with_context(|| self.start_error())?;
+        if !status.success() {
+            bail!("`{self}` failed ({status})");
+        }
+        Ok(output)
     }
 
     /// Whether the command can be started and succeeds; its output is dropped.

@@ -36,6 +36,7 @@ mod pictures;
 mod proof;
 mod python;
 mod rust_tokens;
+mod scoreboard;
 mod sdk;
 mod server_process;
 mod servers;
@@ -86,6 +87,8 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::DocsLinks => docs_links::run(&workspace)?,
         Command::Embed(embed) => embed::run(&workspace, embed)?,
         Command::Features => features::run(&workspace)?,
+        Command::Scoreboard => scoreboard::write(&workspace)?,
+        Command::Record(arguments) => scoreboard::record(&workspace, &arguments)?,
         Command::Words(paths) => words::run(&workspace, &paths)?,
         Command::Simulate(arguments) => {
             let line = simulate::command_line("simulate", &arguments);
@@ -122,6 +125,9 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Injections(arguments) => {
             return proof::separate_binary("injections", &arguments).pass_through(&workspace);
         }
+        Command::Egress(arguments) => {
+            return proof::separate_binary("egress", &arguments).pass_through(&workspace);
+        }
         Command::HostileRepos(arguments) => {
             return proof::separate_binary("repos", &arguments).pass_through(&workspace);
         }
@@ -134,6 +140,7 @@ fn perform(command: Command) -> Result<ExitCode> {
             return kill_cli::command_line(kill_cli::PROGRAM, &arguments)?.pass_through(&workspace);
         }
         Command::Terminal(proof) => proof.run(&workspace)?,
+        Command::TerminalBytes(arguments) => return terminal::bytes(&arguments)?.pass_through(&workspace),
         Command::KillHost(arguments) => {
             return kill_cli::command_line(kill_cli::HOST, &arguments)?.pass_through(&workspace);
         }

@@ -75,6 +75,7 @@ const PROVE: &[(&str, &str)] = &[
         "Open the files a power cut may leave [--store sqlite|jsonl, --images N, --seed N]",
     ),
     ("writers [ARGS]", "Let several processes write to one session [--store sqlite|jsonl, --rounds N]"),
+    ("golden [--write N]", "Open the sessions that earlier versions stored; each must have the same state"),
     (
         "sessions [PART]...",
         "Prove session hosts: conformance, planted mistakes, seeds, races, attach, kills [all parts; --short, --seed N]",
@@ -100,6 +101,10 @@ const PROVE: &[(&str, &str)] = &[
     ),
     ("injections [ARGS]", "Let a model obey injected text with real tools [--count N, --seed N, --planted]"),
     (
+        "egress [--planted]",
+        "Send requests to forbidden addresses by number, name and redirect, in a network of its own; needs root",
+    ),
+    (
         "hostile-repos [ARGS]",
         "Open hostile repositories, then trust and change them [--count N, --seed N, --planted]",
     ),
@@ -107,6 +112,10 @@ const PROVE: &[(&str, &str)] = &[
     (
         "terminal [ARGS]",
         "Drive the terminal UI on a pseudo terminal; print figures and limits [--idle S, --asks N, --resizes N, --rounds N, --tokens N, --events N, --seed N, --test NAME, --write, --screenshots DIR]",
+    ),
+    (
+        "terminal-bytes [--bytes N]",
+        "Send random bytes through every field of a screen; a terminal emulator judges [10,000,000 bytes]",
     ),
     (
         "kill-host [ARGS]",
@@ -129,6 +138,8 @@ const PROVE: &[(&str, &str)] = &[
         "Plant the mistakes of xtask/mistakes in a copy; tests must catch each [names starting with NAME]",
     ),
     ("fuzz [--seconds N] [TARGET]", "Fuzz the decoders, guided by coverage [60 seconds per target]"),
+    ("scoreboard", "Write docs/scoreboard.md from the kept results of the proofs"),
+    ("record [ROW]...", "Run the commands of rows of the scoreboard and keep their results [--log FILE]"),
     ("nightly [SHARD]...", "Run shards of the long proofs and full benches; without a name, list them"),
 ];
 
@@ -159,6 +170,9 @@ pub(crate) enum Command {
     Embed(Embed),
     Features,
     Words(Vec<String>),
+    Scoreboard,
+    /// The rows whose commands to run, or the log to read.
+    Record(Vec<String>),
     Simulate(Vec<String>),
     Budgets(Vec<String>),
     /// A proof of the model protocols, by name.
@@ -174,6 +188,7 @@ pub(crate) enum Command {
     Undo(Vec<String>),
     ShellDiff(Vec<String>),
     Injections(Vec<String>),
+    Egress(Vec<String>),
     HostileRepos(Vec<String>),
     Attacks(Vec<String>),
     /// The mistakes whose names start with one of these; all if empty.
@@ -185,6 +200,7 @@ pub(crate) enum Command {
     Editors,
     KillCli(Vec<String>),
     KillHost(Vec<String>),
+    TerminalBytes(Vec<String>),
     /// The proof of the terminal UI.
     Terminal(TerminalProof),
     Servers,
@@ -227,6 +243,8 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         },
         "features" => no_arguments(name, rest, Command::Features)?,
         "docs-links" => no_arguments(name, rest, Command::DocsLinks)?,
+        "scoreboard" => no_arguments(name, rest, Command::Scoreboard)?,
+        "record" => Command::Record(rest.to_vec()),
         "words" => Command::Words(rest.to_vec()),
         "simulate" => Command::Simulate(rest.to_vec()),
         "budgets" => Command::Budgets(rest.to_vec()),
@@ -238,6 +256,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "editors" => no_arguments(name, rest, Command::Editors)?,
         "kill-cli" => Command::KillCli(rest.to_vec()),
         "kill-host" => Command::KillHost(rest.to_vec()),
+        "terminal-bytes" => Command::TerminalBytes(rest.to_vec()),
         "terminal" => Command::Terminal(TerminalProof::parse(rest)?),
         "faults" => Command::Wire("faults", rest.to_vec()),
         "servers" => no_arguments(name, rest, Command::Servers)?,
@@ -248,6 +267,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "disk-faults" => Command::Store("disk-faults", rest.to_vec()),
         "power-loss" => Command::Store("power-loss", rest.to_vec()),
         "writers" => Command::Store("writers", rest.to_vec()),
+        "golden" => Command::Store("golden", rest.to_vec()),
         "sessions" => Command::Sessions(SessionsProof::parse(rest)?),
         "session-stores" => Command::Store("sessions", rest.to_vec()),
         "corrupt" => Command::Corrupt(rest.to_vec()),
@@ -257,6 +277,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "undo" => Command::Undo(rest.to_vec()),
         "shell-diff" => Command::ShellDiff(rest.to_vec()),
         "injections" => Command::Injections(rest.to_vec()),
+        "egress" => Command::Egress(rest.to_vec()),
         "hostile-repos" => Command::HostileRepos(rest.to_vec()),
         "attacks" => Command::Attacks(rest.to_vec()),
         "mistakes" => Command::Mistakes(rest.to_vec()),

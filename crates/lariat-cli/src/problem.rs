@@ -164,6 +164,8 @@ impl From<StoreError> for Problem {
             StoreError::Damaged(_) => Self::new(Exit::VerificationFailed, cause).hint(
                 "run `lariat sessions verify --all` to find the damage, then `lariat sessions repair ID` to keep the intact part",
             ),
+            StoreError::Newer { .. } => Self::new(Exit::Session, cause)
+                .hint("update Lariat, or use the version that wrote it; this version changed nothing"),
             _ => Self::new(Exit::Failed, cause),
         }
     }

@@ -123,6 +123,19 @@ pub enum StoreError {
     /// The data that was read is damaged.
     #[error("damaged journal: {0}")]
     Damaged(String),
+    /// A newer version of the program wrote the data, in a format that this one does not know. The store neither
+    /// reads nor changes it.
+    #[error(
+        "a newer version of Lariat wrote {what} (format {found}; this version reads formats up to {supported})"
+    )]
+    Newer {
+        /// What has the format, such as a database or an event.
+        what: String,
+        /// Version of the format that was found.
+        found: u64,
+        /// Newest version of the format that this program reads.
+        supported: u64,
+    },
 }
 
 impl StoreError {

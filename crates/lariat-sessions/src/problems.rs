@@ -9,6 +9,7 @@ pub(crate) fn from_store(error: &StoreError) -> Problem {
         StoreError::NotFound(_) => ProblemCode::NotFound,
         StoreError::Busy { .. } | StoreError::Fenced { .. } => ProblemCode::OwnedElsewhere,
         StoreError::Damaged(_) => ProblemCode::Damaged,
+        StoreError::Newer { .. } => ProblemCode::Unsupported,
         StoreError::Conflict { .. } | StoreError::Unavailable(_) => ProblemCode::Unavailable,
         _ => ProblemCode::Internal,
     };
@@ -18,6 +19,7 @@ pub(crate) fn from_store(error: &StoreError) -> Problem {
             problem.with_hint("close the session there, or send the command to that process")
         }
         StoreError::Damaged(_) => problem.with_hint("`lariat sessions verify` names what is damaged"),
+        StoreError::Newer { .. } => problem.with_hint("update Lariat, or use the version that wrote it"),
         _ => problem,
     }
 }

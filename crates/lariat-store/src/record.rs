@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use lariat_core::event::EventRecord;
+use lariat_core::event::{EventParseError, EventRecord, FORMAT_VERSION};
 use lariat_core::id::SessionId;
 use lariat_core::store::StoreError;
 
@@ -109,14 +109,40 @@ pub fn checksum(seq: u64, chain: Chain, body: &[u8]) -> u32 {
 /// Parses an event from its body. The position in the body must equal the position of the record.
 ///
 /// # Errors
-/// When the body is not an event, or has another position.
+/// When the body is not an event, has a newer format, or has another position.
 pub fn event_of(seq: u64, body: &[u8]) -> Result<EventRecord, StoreError> {
     let damaged = |what: String| StoreError::Damaged(format!("event {seq}: {what}"));
-    let event = EventRecord::from_json(body).map_err(|error| damaged(error.to_string()))?;
+    let event = EventRecord::from_json(body).map_err(|error| match error {
+        EventParseError::Newer(found) => newer_event(seq, found),
+        error => damaged(error.to_string()),
+    })?;
     if event.seq != seq {
         return Err(damaged(format!("the body has position {}", event.seq)));
     }
     Ok(event)
+}
+
+/// Checks that a body has a format that this version reads.
+///
+/// # Errors
+/// When the format is newer.
+pub(crate) fn check_format(seq: u64, body: &[u8]) -> Result<(), StoreError> {
+    // The usual form of events. The parser handles all others.
+    if body.starts_with(b"{\"v\":1,") {
+        return Ok(());
+    }
+    match EventRecord::format_of(body) {
+        Some(found) if found > FORMAT_VERSION => Err(newer_event(seq, found)),
+        _ => Ok(()),
+    }
+}
+
+fn newer_event(seq: u64, found: u16) -> StoreError {
+    StoreError::Newer {
+        what: format!("event {seq}"),
+        found: u64::from(found),
+        supported: u64::from(FORMAT_VERSION),
+    }
 }
 
 #[cfg(test)]

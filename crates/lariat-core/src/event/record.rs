@@ -44,6 +44,9 @@ pub enum EventParseError {
     /// The kind is known, but its fields are missing or wrong.
     #[error("event of kind `{0}` has missing or wrong fields")]
     WrongFields(String),
+    /// A newer version wrote the event, in a format that this one does not know.
+    #[error("the event has format {0}, this version reads up to {FORMAT_VERSION}")]
+    Newer(u16),
 }
 
 /// A record as read, before validation.
@@ -64,6 +67,9 @@ impl TryFrom<UncheckedRecord> for EventRecord {
 
     fn try_from(unchecked: UncheckedRecord) -> Result<Self, EventParseError> {
         let UncheckedRecord { v, seq, id, timestamp, loop_id, mut event } = unchecked;
+        if v > FORMAT_VERSION {
+            return Err(EventParseError::Newer(v));
+        }
         match (&mut event, &loop_id) {
             (AgentEvent::AgentStart(start), Some(loop_id)) => start.loop_id = loop_id.clone(),
             (AgentEvent::AgentStart(_), None) => {
@@ -82,9 +88,25 @@ impl EventRecord {
     /// Parses one event from JSON.
     ///
     /// # Errors
-    /// Fails if the text is not an event. Accepts unknown kinds.
+    /// Fails if the text is not an event, or has a newer format. Accepts unknown kinds.
     pub fn from_json(json: &[u8]) -> Result<Self, EventParseError> {
-        serde_json::from_slice::<UncheckedRecord>(json)?.try_into()
+        match serde_json::from_slice::<UncheckedRecord>(json) {
+            Ok(unchecked) => unchecked.try_into(),
+            // A newer format may have another envelope, so its number decides.
+            Err(error) => Err(match Self::format_of(json) {
+                Some(v) if v > FORMAT_VERSION => EventParseError::Newer(v),
+                _ => error.into(),
+            }),
+        }
+    }
+
+    /// Returns the format version of an event's JSON. Every format has it as the field `v`.
+    pub fn format_of(json: &[u8]) -> Option<u16> {
+        #[derive(Deserialize)]
+        struct Format {
+            v: u16,
+        }
+        serde_json::from_slice::<Format>(json).ok().map(|format| format.v)
     }
 
     /// Returns true if the event belongs in the journal.

@@ -4,15 +4,17 @@ use std::collections::HashSet;
 use std::io::{self, Read, Write};
 
 use lariat_core::id::SessionId;
-use lariat_core::store::BlobHash;
+use lariat_core::store::{BlobHash, StoreError};
 use serde::{Deserialize, Serialize};
 
 use super::{ArchiveFileError, Contents};
 use crate::content;
-use crate::record::{Chain, SealedRecord};
+use crate::record::{Chain, SealedRecord, check_format};
 
-/// The first line of a file.
+/// The first line of a file: the name of the format and its version.
 const MAGIC: &[u8] = b"LARIAT SESSION 1\n";
+const NAME: &[u8] = b"LARIAT SESSION ";
+const VERSION: u64 = 1;
 
 const HEADER: u8 = b'H';
 const BLOB: u8 = b'B';
@@ -124,7 +126,13 @@ impl<R: Read> FrameReader<R> {
         };
         let magic = file.take(MAGIC.len() as u64)?;
         if magic != MAGIC {
-            return Err(damaged(0, "not a session file of this version"));
+            return Err(match version_of(&magic) {
+                Some(found) if found > VERSION => {
+                    let what = "the session file".to_owned();
+                    ArchiveFileError::Store(StoreError::Newer { what, found, supported: VERSION })
+                }
+                _ => damaged(0, "not a session file"),
+            });
         }
         let frame = file.frame()?;
         let header = serde_json::from_slice(&frame.content).ok().filter(|_| frame.kind == HEADER);
@@ -184,6 +192,7 @@ impl<R: Read> FrameReader<R> {
         {
             return Err(damaged(offset, format!("blob {} of event {} is missing", missing.0, self.seq)));
         }
+        check_format(record.seq, &record.body)?;
         self.chain = record.chain;
         self.seq += 1;
         Ok(Item::Record(record))
@@ -233,6 +242,14 @@ impl<R: Read> FrameReader<R> {
         }
         Ok(bytes)
     }
+}
+
+/// Returns the version in the first line of a file, whose end may be missing.
+fn version_of(line: &[u8]) -> Option<u64> {
+    let rest = line.strip_prefix(NAME)?;
+    let digits = rest.strip_suffix(b"\n").unwrap_or(rest);
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    std::str::from_utf8(digits).ok().filter(|_| is_number)?.parse().ok()
 }
 
 fn damaged(offset: u64, what: impl Into<String>) -> ArchiveFileError {

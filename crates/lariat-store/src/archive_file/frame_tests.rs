@@ -72,3 +72,19 @@ fn a_forged_length_allocates_no_memory() {
     forged.extend_from_slice(b"{}");
     assert!(refused(&forged).contains("unexpected end of file"));
 }
+
+#[test]
+fn rejects_a_newer_file_and_newer_events_by_their_version() {
+    let newer = |file: &[u8]| match super::super::check(file).unwrap_err() {
+        ArchiveFileError::Store(StoreError::Newer { what, found, supported }) => (what, found, supported),
+        other => panic!("{other}"),
+    };
+    let records = records(&["{\"v\":1,\"seq\":0}", "{\"seq\":1,\"v\":2}"]);
+    let of_today = file(1, &[], &[&records[0]]);
+    for (line, version) in [("LARIAT SESSION 2\n", 2), ("LARIAT SESSION 12\n", 12)] {
+        let next = [line.as_bytes(), &of_today[MAGIC.len()..]].concat();
+        assert_eq!(newer(&next), ("the session file".to_owned(), version, 1));
+    }
+    assert_eq!(newer(&file(2, &[], &[&records[0], &records[1]])), ("event 1".to_owned(), 2, 1));
+    assert!(refused(b"LARIAT SESSION 0\n and so on").contains("not a session file"));
+}

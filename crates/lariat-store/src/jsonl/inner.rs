@@ -5,6 +5,7 @@
 //! Invariant: returned events were acknowledged by their writer, or will be if the writer lives.
 
 use std::collections::{HashMap, HashSet};
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use super::blobs::Blobs;
-use super::line::{Fork, Header};
+use super::line::{Fork, Header, MAX_HEADER};
 use super::list::Catalog;
 use super::paths::{self, SessionPaths};
 use super::scan::{JournalScanner, Newline, PieceKind};
@@ -211,6 +212,9 @@ impl JsonlStoreInner {
             _ => None,
         });
         let Some(header) = own else {
+            if let Some(newer) = newer_header(file, state.length).map_err(failed)? {
+                return Err(newer);
+            }
             return self.load_without_header(id, name, file, state);
         };
         let indexed = JournalTip::from_index(name, &header).map_err(failed)?;
@@ -311,6 +315,13 @@ fn first_header(name: &SessionPaths) -> Result<Option<Header>, StoreError> {
         PieceKind::Header(header, _) => Some(header),
         _ => None,
     }))
+}
+
+/// Returns the error for a journal of a newer format, if it is one.
+fn newer_header(file: &std::fs::File, length: u64) -> std::io::Result<Option<StoreError>> {
+    let mut start = Vec::new();
+    Section::new(file, 0, length.min(MAX_HEADER as u64)).read_to_end(&mut start)?;
+    Ok(Header::newer(&start))
 }
 
 /// Returns whether a session was deleted.

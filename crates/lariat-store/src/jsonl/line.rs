@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::io::Write as _;
 
 use lariat_core::id::SessionId;
+use lariat_core::store::StoreError;
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
@@ -253,6 +254,28 @@ impl Header {
 
     /// Parses the header at the start of `bytes`. Returns it and its length without the newline.
     pub(super) fn of(bytes: &[u8]) -> Option<(Self, usize)> {
+        let json = Self::checked(bytes)?;
+        let header: Self = serde_json::from_slice(json).ok()?;
+        (header.lariat == VERSION).then_some((header, json.len()))
+    }
+
+    /// Returns the error for a header of a newer format at the start of `bytes`, if there is one. Every format keeps the
+    /// first field and the checksum, so that damage is not taken for a newer format.
+    pub(super) fn newer(bytes: &[u8]) -> Option<StoreError> {
+        #[derive(Deserialize)]
+        struct Format {
+            lariat: u32,
+        }
+        let Format { lariat: found } = serde_json::from_slice(Self::checked(bytes)?).ok()?;
+        (found > VERSION).then(|| StoreError::Newer {
+            what: "the session".to_owned(),
+            found: u64::from(found),
+            supported: u64::from(VERSION),
+        })
+    }
+
+    /// Returns the JSON of the header at the start of `bytes`, if its checksum matches.
+    fn checked(bytes: &[u8]) -> Option<&[u8]> {
         let bytes = bytes.get(..bytes.len().min(MAX_HEADER))?;
         if !bytes.starts_with(HEADER_OPENING) {
             return None;
@@ -264,9 +287,7 @@ impl Header {
         if !closed || number(digits)? != crc32fast::hash(content) {
             return None;
         }
-        let length = end + HEADER_CHECK.len() + 10;
-        let header: Self = serde_json::from_slice(bytes.get(..length)?).ok()?;
-        (header.lariat == VERSION).then_some((header, length))
+        bytes.get(..end + HEADER_CHECK.len() + 10)
     }
 }
 

@@ -90,3 +90,53 @@ fn header_round_trips_and_any_flipped_bit_invalidates_it() {
         }
     }
 }
+
+/// A header like that of this format, with another version and a field that this format does not have.
+fn header_of_version(version: u32) -> Vec<u8> {
+    let mut line =
+        format!("{{\"lariat\":{version},\"session\":\"s\",\"fork\":null,\"more\":[1]").into_bytes();
+    let check = crc32fast::hash(&line);
+    line.extend_from_slice(HEADER_CHECK);
+    line.extend_from_slice(format!("{check:08x}\"}}\n").as_bytes());
+    line
+}
+
+#[test]
+fn a_damaged_header_is_not_taken_for_a_newer_one() {
+    let today = Header::new(SessionId::from("s"), None).line();
+    assert_eq!(Header::newer(&today), None);
+    for bit in 0..today.len() * 8 {
+        let mut changed = today.clone();
+        changed[bit / 8] ^= 1 << (bit % 8);
+        assert_eq!(Header::newer(&changed), None, "bit {bit}");
+    }
+    assert!(Header::newer(&header_of_version(VERSION + 1)).is_some());
+    assert_eq!(Header::newer(&header_of_version(VERSION)), None);
+}
+
+#[tokio::test]
+async fn a_journal_of_a_newer_format_is_refused_unchanged_and_others_stay_listed() {
+    use lariat_core::archive::SessionArchive as _;
+    use lariat_core::store::SessionStore as _;
+
+    use crate::files;
+
+    let root = std::env::temp_dir().join(format!("lariat-newer-{}", uuid::Uuid::new_v4().simple()));
+    let store = crate::jsonl::JsonlStore::open(&root, crate::StoreOptions::default()).await.unwrap();
+    let journal = root.join("sessions").join("s.jsonl");
+    let bytes = [header_of_version(VERSION + 1), b"records of an unknown form\n".to_vec()].concat();
+    files::put(&journal, &bytes).unwrap();
+    let id = SessionId::from("s");
+    let newer = StoreError::Newer { what: "the session".to_owned(), found: 2, supported: 1 };
+    assert_eq!(store.read(&id, 0, 9).await, Err(newer.clone()));
+    assert_eq!(store.head(&id).await, Err(newer.clone()));
+    assert_eq!(store.claim(&id).await, Err(newer.clone()));
+    assert_eq!(store.verify(&id).await, Err(newer.clone()));
+    assert_eq!(store.repair(&id).await, Err(newer.clone()));
+    assert_eq!(store.fork(&id, 0, &SessionId::from("t")).await, Err(newer));
+    assert_eq!(store.list(&Default::default()).await, Ok(Vec::new()));
+    store.collect_garbage(std::time::Duration::ZERO).await.unwrap();
+    assert_eq!(files::read(&journal).unwrap().unwrap(), bytes);
+    #[expect(clippy::disallowed_methods, reason = "a test removes its directory")]
+    std::fs::remove_dir_all(&root).unwrap();
+}

@@ -172,7 +172,12 @@ impl JsonlStoreInner {
         let Some(state) = files::state(path).map_err(failed)? else { return Ok(None) };
         let file = files::open(path).map_err(failed)?;
         let Some(id) = self.id_of(&name, &file, state.length).map_err(failed)? else { return Ok(None) };
-        Ok(Some(self.load(&id, &name, &file, state)?.summary))
+        match self.load(&id, &name, &file, state) {
+            Ok(tip) => Ok(Some(tip.summary)),
+            // Opening the session reports it; the others stay listed.
+            Err(StoreError::Newer { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns the session id of a journal, from its header or its `.epoch` file.
@@ -201,13 +206,13 @@ impl JsonlStoreInner {
         let _ = files::put_cache(&paths::catalog_file(&self.root), &checksummed::bytes(&entries));
     }
 
-    /// Returns whether the text of a session contains all words. Skips damaged events.
+    /// Returns whether the text of a session contains all words. Skips unreadable events.
     fn contains_words(&self, id: &SessionId, mut words: Vec<String>) -> Result<bool, StoreError> {
         let Some(tip) = self.tip(id)? else { return Ok(false) };
         let mut from = 0;
         while from < tip.head && !words.is_empty() {
             let mut page = self.read(id, from, PAGE);
-            if let Err(StoreError::Damaged(_)) = page {
+            if let Err(StoreError::Damaged(_) | StoreError::Newer { .. }) = page {
                 page = self.read_intact(id, from);
             }
             for text in page?.iter().filter_map(|event| searchable_text(event)) {
@@ -225,7 +230,7 @@ impl JsonlStoreInner {
         for seq in from..from + PAGE as u64 {
             match self.read(id, seq, 1) {
                 Ok(event) => events.extend(event),
-                Err(StoreError::Damaged(_)) => {}
+                Err(StoreError::Damaged(_) | StoreError::Newer { .. }) => {}
                 Err(error) => return Err(error),
             }
         }

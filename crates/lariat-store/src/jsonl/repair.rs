@@ -29,7 +29,7 @@ use super::writer::free_name;
 use super::{checksummed, not_found, unavailable};
 use crate::content::{mentions, moved_out};
 use crate::files;
-use crate::record::Chain;
+use crate::record::{Chain, check_format};
 
 /// A session, and what a fork shares of it; `None` for all of it.
 type Part = (Arc<SessionEntry>, Option<Fork>);
@@ -300,6 +300,7 @@ impl<'a> BlobCheck<'a> {
     }
 
     fn check(&mut self, seq: u64, offset: u64, body: &[u8]) -> Result<(), StoreError> {
+        check_format(seq, body)?;
         let mentioned = mentions(body);
         if mentioned.is_empty() {
             return Ok(());

@@ -160,26 +160,31 @@ pub(super) async fn check_records(
     let mentioned: Vec<[u8; 32]> = mentioned.filter_map(|hash| content::hash_of(&hash)).collect();
     let changed =
         if mentioned.is_empty() { HashSet::new() } else { blobs::find_damaged(client, &mentioned).await? };
-    let judge = |(record, event): (&SealedRecord, Result<Event, StoreError>)| match event {
-        _ if !record.is_whole() => {
-            RecordState::Lost(DamageKind::Checksum, "the checksum does not match".to_owned())
-        }
-        Err(error) if content::moved_out(&record.body).is_empty() => {
-            RecordState::Lost(DamageKind::Garbage, error.to_string())
-        }
-        Err(error) => RecordState::Lost(DamageKind::Blob, error.to_string()),
-        Ok(event) => {
-            let mentions = content::mentions(&record.body);
-            let broken = mentions
-                .iter()
-                .find(|address| content::hash_of(address).is_some_and(|hash| changed.contains(&hash)));
-            match broken {
-                Some(address) => {
-                    RecordState::BrokenMention(event, format!("blob {} does not match its hash", address.0))
-                }
-                None => RecordState::Sound(event),
+    let judge = |(record, event): (&SealedRecord, Result<Event, StoreError>)| {
+        Ok(match event {
+            _ if !record.is_whole() => {
+                RecordState::Lost(DamageKind::Checksum, "the checksum does not match".to_owned())
             }
-        }
+            // A record that this version cannot read is not damaged, and must not be repaired.
+            Err(newer @ StoreError::Newer { .. }) => return Err(newer),
+            Err(error) if content::moved_out(&record.body).is_empty() => {
+                RecordState::Lost(DamageKind::Garbage, error.to_string())
+            }
+            Err(error) => RecordState::Lost(DamageKind::Blob, error.to_string()),
+            Ok(event) => {
+                let mentions = content::mentions(&record.body);
+                let broken = mentions
+                    .iter()
+                    .find(|address| content::hash_of(address).is_some_and(|hash| changed.contains(&hash)));
+                match broken {
+                    Some(address) => RecordState::BrokenMention(
+                        event,
+                        format!("blob {} does not match its hash", address.0),
+                    ),
+                    None => RecordState::Sound(event),
+                }
+            }
+        })
     };
-    Ok(records.iter().zip(read::unpack_all(client, records).await?).map(judge).collect())
+    records.iter().zip(read::unpack_all(client, records).await?).map(judge).collect()
 }

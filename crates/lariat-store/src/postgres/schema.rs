@@ -28,10 +28,11 @@ pub(super) async fn migrate(client: &mut Client, partitions: u32) -> Result<(), 
     let found: i32 = row.try_get(0).map_err(failed)?;
     let done = usize::try_from(found).unwrap_or_default();
     if done > MIGRATIONS.len() {
-        return Err(StoreError::Damaged(format!(
-            "the database has schema version {done}, this program supports {}; update this program",
-            MIGRATIONS.len()
-        )));
+        return Err(StoreError::Newer {
+            what: "the database".to_owned(),
+            found: done as u64,
+            supported: MIGRATIONS.len() as u64,
+        });
     }
     for (version, sql) in (1_i32..).zip(MIGRATIONS).skip(done) {
         transaction.batch_execute(sql).await.map_err(failed)?;

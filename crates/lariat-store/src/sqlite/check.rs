@@ -97,6 +97,8 @@ fn inspect(
     }
     match rows::event(connection, found) {
         Ok(_) => Ok(None),
+        // A record that this version cannot read is not damaged, and must not be repaired.
+        Err(newer @ Fault::Refused(StoreError::Newer { .. })) => Err(newer),
         Err(Fault::Refused(error)) => Ok(Some((DamageKind::Garbage, error.to_string()))),
         Err(failed) => Err(failed),
     }

@@ -176,6 +176,7 @@ fn read_intact(connection: &Connection, found: RecordSlot) -> Result<Option<(Vec
     let body = found.record.as_ref().map(|record| record.body.clone());
     match rows::event(connection, found) {
         Ok(event) => Ok(body.map(|body| (body, Event::new(event)))),
+        Err(newer @ Fault::Refused(StoreError::Newer { .. })) => Err(newer),
         Err(Fault::Refused(_)) => Ok(None),
         Err(failed) => Err(failed),
     }

@@ -17,7 +17,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::fault::Fault;
 use super::projection;
-use super::rows::int;
+use super::rows::{int, uint};
 
 /// Migrations from an empty database to the current version, in order.
 pub(super) const MIGRATIONS: &[&str] = &[
@@ -149,11 +149,11 @@ fn version(connection: &Connection) -> Result<usize, Fault> {
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     match usize::try_from(version) {
         Ok(version) if version <= MIGRATIONS.len() => Ok(version),
-        _ => Err(Fault::Refused(StoreError::Unavailable(format!(
-            "the database was written by a newer version of this program (schema version {version}, this program \
- supports {})\n  hint: update this program, or use another database file",
-            MIGRATIONS.len()
-        )))),
+        _ => Err(Fault::Refused(StoreError::Newer {
+            what: "the database".to_owned(),
+            found: uint(version),
+            supported: MIGRATIONS.len() as u64,
+        })),
     }
 }
 

@@ -2,7 +2,9 @@
 
 mod archive_file;
 mod corrupt;
+mod corrupt_files;
 mod jsonl;
 mod postgres;
 mod regression;
 mod sqlite;
+mod versions;

@@ -18,6 +18,7 @@ mod writers;
 
 use std::process::ExitCode;
 
+use lariat_proofs::golden;
 use lariat_proofs::proof::{ended, number, option};
 
 const USAGE: &str = "\
@@ -26,7 +27,8 @@ usage: store crash --store sqlite|jsonl|postgres [--points N] [--random N]   kil
        store power-loss --store sqlite|jsonl [--images N] [--seed N]         open the possible files after a power loss
        store writers --store sqlite|jsonl [--rounds N] [--writers N]         let processes compete for one session
        store sessions --store sqlite|jsonl [--sessions N] [--hand-overs N]   open and close many sessions with 256 descriptors
-       Each with --planted: check that a planted mistake is noticed.
+       store golden [--write N]                                              open the sessions of earlier versions
+       Each but the last with --planted: check that a planted mistake is noticed.
        store child …                                                         the run itself (internal)";
 
 fn main() -> ExitCode {
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
     let ran = match words.split_first() {
         Some((&"child", options)) => child::run(options),
         Some((&"writer", options)) => writers::writer(options),
+        Some((&"golden", options)) => check_golden(options),
         Some((&"crash", options)) => crash::run(options),
         Some((&"disk-faults", options)) => disk_faults::run(options),
         Some((&"power-loss", options)) => power_loss::run(options),
@@ -45,4 +48,29 @@ fn main() -> ExitCode {
         _ => Err("missing or unknown proof".to_owned()),
     };
     ended(ran, USAGE)
+}
+
+/// Checks the golden corpora, or writes a new one.
+fn check_golden(options: &[&str]) -> Result<bool, String> {
+    let version = option(options, "--write").map(str::parse).transpose();
+    let version: Option<u32> = version.map_err(|_| "--write: not a number".to_owned())?;
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
+    let corpora = golden::corpora();
+    let tally = runtime.block_on(async {
+        match version {
+            Some(version) => golden::write(&corpora, version).await,
+            None => golden::check(&corpora).await,
+        }
+    });
+    match tally {
+        Ok(tally) => {
+            let golden::Tally { versions, sessions, continued } = tally;
+            println!("{versions} versions, {sessions} sessions with the same state, {continued} continued");
+            Ok(true)
+        }
+        Err(faults) => {
+            println!("{faults}");
+            Ok(false)
+        }
+    }
 }

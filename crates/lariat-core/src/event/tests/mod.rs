@@ -533,13 +533,26 @@ fn session_event_has_no_loop_id() {
 #[test]
 fn unknown_kind_round_trips_unchanged() {
     let json = json!({
-        "v": 9, "seq": 1, "id": EventId::new(uuid::Uuid::from_u128(1)), "timestamp": "2025-11-15T00:00:00.123Z",
+        "v": 1, "seq": 1, "id": EventId::new(uuid::Uuid::from_u128(1)), "timestamp": "2025-11-15T00:00:00.123Z",
         "loop_id": "s.c.1", "type": "Teleported", "to": {"x": 1.5, "y": [null, true, -3, 18446744073709551615u64]},
     });
     let read = from_json(&json).unwrap();
     assert!(matches!(&read.event, AgentEvent::Unknown(fields) if fields["type"] == "Teleported"));
     assert!(read.is_durable(), "unknown events are kept");
     assert_eq!(to_json(&read), json);
+}
+
+#[test]
+fn event_of_a_newer_format_is_refused_by_its_number() {
+    let mut json = to_json(&record(AgentEvent::AbortRequested));
+    json["v"] = json!(FORMAT_VERSION + 1);
+    assert!(matches!(from_json(&json), Err(EventParseError::Newer(found)) if found == FORMAT_VERSION + 1));
+    let refused = serde_json::from_value::<EventRecord>(json).unwrap_err();
+    assert!(refused.to_string().contains("this version reads up to 1"), "{refused}");
+    // Another envelope, and another form of a known kind.
+    for other in [json!({"v": 7, "position": 1}), json!({"v": 7, "seq": 1, "type": "TurnStart", "turn": 0})] {
+        assert!(matches!(from_json(&other), Err(EventParseError::Newer(7))), "{other}");
+    }
 }
 
 #[test]

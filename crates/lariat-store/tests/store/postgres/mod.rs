@@ -20,13 +20,13 @@ use lariat_store::postgres::PostgresStore;
 use lariat_test::conformance::ArchiveFixture;
 
 /// A separate database on a server that tests share.
-struct Database {
+pub(crate) struct Database {
     server: Server,
     address: String,
 }
 
 impl Database {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let server = Server::shared();
         Self { address: server.database(), server }
     }

@@ -34,7 +34,7 @@ async fn rejects_a_database_of_a_newer_program() {
     drop(database.connect().await);
     database.sql("INSERT INTO lariat.migrations (version) VALUES (1000)");
     let refused = PostgresStore::connect(database.address.parse().unwrap(), StoreOptions::default()).await;
-    assert!(matches!(refused, Err(StoreError::Damaged(words)) if words.contains("update this program")));
+    assert!(matches!(refused, Err(StoreError::Newer { found: 1000, supported: 3, .. })));
 }
 
 #[tokio::test]

@@ -25,13 +25,13 @@ use lariat_store::sqlite::SqliteStore;
 use lariat_test::conformance::ArchiveFixture;
 
 /// A temporary directory for a database, removed on drop.
-struct SqliteFixture {
+pub(crate) struct SqliteFixture {
     path: PathBuf,
     durability: Durability,
 }
 
 impl SqliteFixture {
-    fn new(durability: Durability) -> Self {
+    pub(crate) fn new(durability: Durability) -> Self {
         let path = std::env::temp_dir().join(format!("lariat-sqlite-{}", uuid::Uuid::new_v4()));
         Self { path, durability }
     }
