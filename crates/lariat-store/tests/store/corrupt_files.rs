@@ -90,7 +90,8 @@ async fn close(store: SqliteStore, database: &Path) {
 /// Damages bytes like a bad disk. Returns what it did.
 fn damage(bytes: &mut Vec<u8>, dice: &mut SeededRandom) -> String {
     let at = dice.index(bytes.len());
-    let end = (at + 1 + dice.index([8, 512, 4_096, 9_000][dice.index(4)])).min(bytes.len());
+    let most = [8, 512, 4_096, 9_000][dice.index(4)];
+    let end = (at + 1 + dice.index(most)).min(bytes.len());
     match dice.below(6) {
         0 => {
             bytes.truncate(at);
