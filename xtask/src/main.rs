@@ -126,6 +126,9 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Injections(arguments) => {
             return proof::separate_binary("injections", &arguments).pass_through(&workspace);
         }
+        Command::Egress(arguments) => {
+            return proof::separate_binary("egress", &arguments).pass_through(&workspace);
+        }
         Command::HostileRepos(arguments) => {
             return proof::separate_binary("repos", &arguments).pass_through(&workspace);
         }
@@ -138,6 +141,7 @@ fn perform(command: Command) -> Result<ExitCode> {
             return kill_cli::command_line(kill_cli::PROGRAM, &arguments)?.pass_through(&workspace);
         }
         Command::Terminal(proof) => proof.run(&workspace)?,
+        Command::TerminalBytes(arguments) => return terminal::bytes(&arguments)?.pass_through(&workspace),
         Command::KillHost(arguments) => {
             return kill_cli::command_line(kill_cli::HOST, &arguments)?.pass_through(&workspace);
         }

@@ -102,6 +102,10 @@ const PROVE: &[(&str, &str)] = &[
     ),
     ("injections [ARGS]", "Let a model obey injected text with real tools [--count N, --seed N, --planted]"),
     (
+        "egress [--planted]",
+        "Send requests to forbidden addresses by number, name and redirect, in a network of its own; needs root",
+    ),
+    (
         "hostile-repos [ARGS]",
         "Open hostile repositories, then trust and change them [--count N, --seed N, --planted]",
     ),
@@ -109,6 +113,10 @@ const PROVE: &[(&str, &str)] = &[
     (
         "terminal [ARGS]",
         "Drive the terminal UI on a pseudo terminal; print figures and limits [--idle S, --asks N, --resizes N, --rounds N, --tokens N, --events N, --seed N, --test NAME, --write, --screenshots DIR]",
+    ),
+    (
+        "terminal-bytes [--bytes N]",
+        "Send random bytes through every field of a screen; a terminal emulator judges [10,000,000 bytes]",
     ),
     (
         "kill-host [ARGS]",
@@ -182,6 +190,7 @@ pub(crate) enum Command {
     Undo(Vec<String>),
     ShellDiff(Vec<String>),
     Injections(Vec<String>),
+    Egress(Vec<String>),
     HostileRepos(Vec<String>),
     Attacks(Vec<String>),
     /// The mistakes whose names start with one of these; all if empty.
@@ -193,6 +202,7 @@ pub(crate) enum Command {
     Editors,
     KillCli(Vec<String>),
     KillHost(Vec<String>),
+    TerminalBytes(Vec<String>),
     /// The proof of the terminal UI.
     Terminal(TerminalProof),
     Servers,
@@ -249,6 +259,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "editors" => no_arguments(name, rest, Command::Editors)?,
         "kill-cli" => Command::KillCli(rest.to_vec()),
         "kill-host" => Command::KillHost(rest.to_vec()),
+        "terminal-bytes" => Command::TerminalBytes(rest.to_vec()),
         "terminal" => Command::Terminal(TerminalProof::parse(rest)?),
         "faults" => Command::Wire("faults", rest.to_vec()),
         "servers" => no_arguments(name, rest, Command::Servers)?,
@@ -269,6 +280,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "undo" => Command::Undo(rest.to_vec()),
         "shell-diff" => Command::ShellDiff(rest.to_vec()),
         "injections" => Command::Injections(rest.to_vec()),
+        "egress" => Command::Egress(rest.to_vec()),
         "hostile-repos" => Command::HostileRepos(rest.to_vec()),
         "attacks" => Command::Attacks(rest.to_vec()),
         "mistakes" => Command::Mistakes(rest.to_vec()),

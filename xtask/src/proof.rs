@@ -5,7 +5,7 @@
 use crate::command_line::CommandLine;
 
 /// Features that the binaries need; nothing else in the workspace enables them.
-const FEATURES: &str = "store,host,tools,repos,injections";
+const FEATURES: &str = "store,host,tools,repos,injections,egress";
 
 /// A proof with a binary of its own.
 pub(crate) fn separate_binary(binary: &str, arguments: &[String]) -> CommandLine {
@@ -56,7 +56,7 @@ mod tests {
     fn mistakes_that_a_proof_plants_itself_are_its_own_argument() {
         let line = separate_binary("repos", &["--planted".to_owned()]).to_string();
         assert!(
-            line.ends_with("--features store,host,tools,repos,injections --bin repos -- --planted"),
+            line.ends_with("--features store,host,tools,repos,injections,egress --bin repos -- --planted"),
             "{line}"
         );
     }
@@ -65,7 +65,9 @@ mod tests {
     fn passes_arguments_to_the_proof() {
         let line = shared_binary("store", "crash", &["--store".to_owned(), "jsonl".to_owned()]).to_string();
         assert!(
-            line.ends_with("--features store,host,tools,repos,injections --bin store -- crash --store jsonl"),
+            line.ends_with(
+                "--features store,host,tools,repos,injections,egress --bin store -- crash --store jsonl"
+            ),
             "{line}"
         );
     }

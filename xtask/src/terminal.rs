@@ -26,6 +26,22 @@ const EVENTS: &str = "--events";
 /// The tests that measure something.
 const MEASURING: [&str; 5] = ["first_paint", "keys", "nothing", "stream", "waiting"];
 
+/// Random bytes of a full run of `terminal-bytes`.
+const BYTES: &str = "10000000";
+
+/// Sends random bytes through every field of a screen: a test of the program, in the build that all checks share.
+pub(crate) fn bytes(arguments: &[String]) -> Result<CommandLine> {
+    let bytes = match arguments {
+        [] => BYTES,
+        [flag, bytes] if flag == "--bytes" => bytes.as_str(),
+        _ => bail!("`terminal-bytes` accepts `--bytes N`, not `{}`", arguments.join(" ")),
+    };
+    let test = crate::build::tests("test --bin lariat");
+    Ok(test
+        .with_arguments(["random_bytes", "--", "--nocapture"])
+        .with_environment("LARIAT_TERMINAL_BYTES", bytes))
+}
+
 /// What to run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct TerminalProof {

@@ -59,7 +59,7 @@ pub(super) const ROWS: &[Row] = &[
         number: 4,
         title: "Damaged sessions",
         target: "1,000,000 damaged files: every intact record recovered, all damage reported",
-        commands: &["corrupt"],
+        commands: &["corrupt", "mistakes corrupt:"],
         gap: Gap::Partial("SQLite files and blobs"),
     },
     Row {
@@ -173,8 +173,8 @@ pub(super) const ROWS: &[Row] = &[
         number: 18,
         title: "Terminal",
         target: "10,000,000 random bytes through every field: no foreign effect",
-        commands: &["attacks", "terminal", "mistakes terminal:"],
-        gap: Gap::Partial("random bytes through every field"),
+        commands: &["terminal-bytes", "attacks", "mistakes terminal:"],
+        gap: Gap::None,
     },
     Row {
         number: 19,
@@ -187,8 +187,8 @@ pub(super) const ROWS: &[Row] = &[
         number: 20,
         title: "Egress",
         target: "300 addresses and redirects: no connection to a forbidden peer",
-        commands: &[],
-        gap: Gap::Waiting("a resolver that rebinds"),
+        commands: &["egress", "egress --planted"],
+        gap: Gap::None,
     },
     Row {
         number: 21,

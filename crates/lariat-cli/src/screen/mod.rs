@@ -14,3 +14,5 @@ pub(crate) mod summary;
 
 #[cfg(test)]
 pub(crate) mod test_data;
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 mod archive_file;
 mod corrupt;
+mod corrupt_files;
 mod jsonl;
 mod postgres;
 mod regression;

@@ -31,23 +31,55 @@ impl<'a> Iterator for Pieces<'a> {
             return Some(Piece::Text(self.take(end)));
         }
         if let Some(body) = self.0.strip_prefix("\u{1b}[") {
-            let end =
-                body.find(|c: char| ('\u{40}'..='\u{7e}').contains(&c)).map_or(self.0.len(), |at| at + 3);
-            let sequence = self.take(end);
-            return Some(if sequence.ends_with('m') { Piece::Style(sequence) } else { Piece::Other });
+            let parameters = body.find(|c: char| !('\u{20}'..='\u{3f}').contains(&c)).unwrap_or(body.len());
+            // A control character inside belongs to no sequence.
+            let last = body.get(parameters..).and_then(|rest| rest.chars().next());
+            let has_last = last.is_some_and(|last| ('\u{40}'..='\u{7e}').contains(&last));
+            let sequence = self.take(2 + parameters + usize::from(has_last));
+            return Some(if is_style(sequence) { Piece::Style(sequence) } else { Piece::Other });
         }
-        if self.0.starts_with("\u{1b}]") {
-            let terminator = |end: &str| self.0.find(end).map(|at| at + end.len());
-            let end = terminator("\u{1b}\\").or_else(|| terminator("\u{7}")).unwrap_or(self.0.len());
-            let sequence = self.take(end);
-            return Some(if sequence.starts_with("\u{1b}]8;") {
-                Piece::Style(sequence)
-            } else {
-                Piece::Other
-            });
+        if let Some(body) = self.0.strip_prefix("\u{1b}]") {
+            let content = body.find(char::is_control).unwrap_or(body.len());
+            let rest = body.get(content..).unwrap_or_default();
+            let ends = ["\u{1b}\\", "\u{7}"].into_iter().find(|end| rest.starts_with(end));
+            let sequence = self.take(2 + content + ends.map_or(0, str::len));
+            let is_link = ends.is_some() && body.starts_with("8;");
+            return Some(if is_link { Piece::Style(sequence) } else { Piece::Other });
         }
         self.take(first.len_utf8());
         Some(Piece::Other)
+    }
+}
+
+/// Whether a sequence is SGR: numbers only. Others that end in `m` change what keys send.
+fn is_style(sequence: &str) -> bool {
+    let numbers = sequence.strip_prefix("\u{1b}[").and_then(|body| body.strip_suffix('m'));
+    numbers.is_some_and(|numbers| {
+        numbers.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b';' | b':'))
+    })
+}
+
+/// The styles that a row has switched on so far.
+#[derive(Default)]
+struct OpenStyles {
+    style: bool,
+    link: bool,
+}
+
+impl OpenStyles {
+    fn add(&mut self, sequence: &str) {
+        match sequence.strip_prefix("\u{1b}]8;") {
+            Some(link) => {
+                self.link = !link.starts_with(['\u{1b}', '\u{7}'])
+                    && !link.starts_with(";\u{1b}")
+                    && !link.starts_with(";\u{7}")
+            }
+            None => self.style = !matches!(sequence, "\u{1b}[m" | "\u{1b}[0m"),
+        }
+    }
+
+    const fn is_any(&self) -> bool {
+        self.style || self.link
     }
 }
 
@@ -75,20 +107,24 @@ pub fn fit(row: &str, columns: usize) -> Cow<'_, str> {
     if picture::is_row(row) {
         return Cow::Borrowed(row);
     }
-    let is_clean = Pieces(row).all(|piece| !matches!(piece, Piece::Other));
-    if is_clean && width(row) <= columns {
+    let mut open = OpenStyles::default();
+    let is_clean = Pieces(row).all(|piece| {
+        if let Piece::Style(sequence) = &piece {
+            open.add(sequence);
+        }
+        !matches!(piece, Piece::Other)
+    });
+    if is_clean && !open.is_any() && width(row) <= columns {
         return Cow::Borrowed(row);
     }
     let mut shown = String::with_capacity(row.len());
     let mut room = columns;
-    let mut has_link = false;
-    let mut has_style = false;
+    let mut open = OpenStyles::default();
     'row: for piece in Pieces(row) {
         match piece {
             Piece::Other => {}
             Piece::Style(sequence) => {
-                has_link |= sequence.starts_with("\u{1b}]");
-                has_style |= sequence.ends_with('m');
+                open.add(sequence);
                 shown.push_str(sequence);
             }
             Piece::Text(words) => {
@@ -103,10 +139,10 @@ pub fn fit(row: &str, columns: usize) -> Cow<'_, str> {
             }
         }
     }
-    if has_style {
+    if open.style {
         shown.push_str("\u{1b}[0m");
     }
-    if has_link {
+    if open.link {
         shown.push_str("\u{1b}]8;;\u{1b}\\");
     }
     Cow::Owned(shown)
@@ -138,6 +174,20 @@ mod tests {
         assert_eq!(
             fit("\u{1b}]8;;https://a.example\u{1b}\\link\u{1b}]8;;\u{1b}\\", 2),
             "\u{1b}]8;;https://a.example\u{1b}\\li\u{1b}]8;;\u{1b}\\"
+        );
+    }
+
+    /// A control character inside of a sequence, a link without an end, and a style that stayed on reached the terminal.
+    #[test]
+    fn leaves_out_broken_sequences_and_closes_open_styles() {
+        assert_eq!(fit("\u{1b}[1\n;31mred", 9), ";31mred");
+        assert_eq!(fit("\u{1b}[>4;1ma\u{1b}[?4mb", 9), "ab");
+        assert_eq!(fit("\u{1b}]8;;x\u{7}\u{1b}[2Ja\u{1b}\\", 9), "\u{1b}]8;;x\u{7}a\\\u{1b}]8;;\u{1b}\\");
+        assert_eq!(fit("a\u{1b}]8;;x", 9), "a");
+        assert_eq!(fit("\u{1b}[1mab", 9), "\u{1b}[1mab\u{1b}[0m");
+        assert_eq!(
+            fit("\u{1b}]8;id=1;https://a.example\u{1b}\\l", 9),
+            "\u{1b}]8;id=1;https://a.example\u{1b}\\l\u{1b}]8;;\u{1b}\\"
         );
     }
 

@@ -1,7 +1,8 @@
 //! Makes the writes and syncs of a run fail, one after another: the disk is full, broken or interrupted.
 //!
 //! A run must notice within the same turn, acknowledge nothing after a failed sync, and continue within
-//! seconds after the disk recovers, without loss. Also tests a full disk that is freed again.
+//! seconds after the disk recovers, without loss. Also tests a full disk that is freed again, files that may not grow (so that
+//! writes are short), and files that cannot be opened.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -11,8 +12,18 @@ use super::crash::check_completed;
 use super::open::{Kind, TempDirectory};
 use super::{number, option};
 
-const CALLS: [&str; 5] = ["pwrite64", "fdatasync", "fsync", "ftruncate", "openat"];
-const ERRORS: [&str; 3] = ["ENOSPC", "EIO", "EINTR"];
+/// System calls with the errors they fail with.
+const FAULTS: [(&str, &[&str]); 5] = [
+    ("pwrite64", &["ENOSPC", "EIO", "EINTR"]),
+    ("fdatasync", &["ENOSPC", "EIO", "EINTR"]),
+    ("fsync", &["ENOSPC", "EIO", "EINTR"]),
+    ("ftruncate", &["ENOSPC", "EIO", "EINTR"]),
+    ("openat", &["EACCES", "EMFILE"]),
+];
+/// Most calls of `openat` that fail: later ones are repetitions.
+const OPENS: u64 = 80;
+/// Sizes in bytes that no file may exceed: inside of the first records, at pages, and far into a run.
+const LARGEST_FILES: [u64; 10] = [1, 100, 512, 700, 4_096, 5_000, 12_288, 33_000, 70_000, 140_001];
 /// How much longer a run may take because of one fault.
 const RECOVERY: Duration = Duration::from_secs(5);
 
@@ -31,27 +42,35 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
         begun.elapsed()
     };
     let (mut points, mut wrong, mut slowest) = (0_u64, Vec::new(), Duration::ZERO);
-    for call in CALLS {
-        for error in ERRORS {
-            // A store opens its files only at the start, where a failure ends the program with an error.
-            let last = if call == "openat" { 0 } else { most };
+    for (call, errors) in FAULTS {
+        for error in errors {
+            let last = if call == "openat" { most.saturating_mul(4).min(OPENS) } else { most };
             let (mut at, mut noticed) = (1, 0);
             while at <= last {
                 let (mut trial, _folder) = trial(kind)?;
                 let inject = format!("inject={call}:error={error}:when={at}");
                 let (trace, log) = (format!("trace={call}"), _folder.0.join("strace"));
                 let log = log.to_string_lossy().into_owned();
-                let strace = ["strace", "-f", "-qq", "-o", &log, "-e", &trace, "-e", &inject, "--"];
+                let strace = ["strace", "-f", "-qq", "-y", "-o", &log, "-e", &trace, "-e", &inject, "--"];
                 let begun = Instant::now();
                 let child = trial.start(&strace.map(str::to_owned))?;
                 let done = trial.read_output(child)?;
                 let took = begun.elapsed().saturating_sub(normal);
-                if !std::fs::read_to_string(&log).unwrap_or_default().contains("(INJECTED)") {
-                    break;
+                let log = std::fs::read_to_string(&log).unwrap_or_default();
+                let Some(injected) = log.lines().find(|line| line.contains("(INJECTED)")) else { break };
+                at += 1;
+                // The program opens more than its store, such as its own libraries.
+                if call == "openat" && !injected.contains(&trial.place) {
+                    continue;
                 }
                 slowest = slowest.max(took);
                 noticed += u64::from(trial.outages > 0);
-                let fault = format!("{error} at {call} number {at}");
+                let fault = format!("{error} at {call} number {}", at - 1);
+                // Events that are not durable must not seem to be.
+                let is_journal = injected.contains(".jsonl>") || injected.contains("-wal>");
+                if call == "fdatasync" && *error != "EINTR" && is_journal && done && trial.outages == 0 {
+                    wrong.push(format!("{fault}: not visible as an outage"));
+                }
                 if took > normal * 20 + RECOVERY {
                     wrong.push(format!("{fault}: it took {:.1} s longer", took.as_secs_f64()));
                 }
@@ -61,11 +80,16 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
                     wrong.push(format!("{fault}: {what}"));
                 }
                 points += 1;
-                at += 1;
             }
             if at > 1 {
                 println!("{:>6} times {error} at {call}, {noticed} times visible as an outage", at - 1);
             }
+        }
+    }
+    for bytes in LARGEST_FILES.iter().take(usize::try_from(most).unwrap_or(usize::MAX)) {
+        points += 1;
+        if let Err(what) = short_writes(kind, *bytes) {
+            wrong.push(format!("no file above {bytes} bytes: {what}"));
         }
     }
     if let Err(what) = full_disk(kind) {
@@ -109,6 +133,25 @@ fn trial(kind: Kind) -> Result<(Trial, TempDirectory), String> {
     std::fs::create_dir_all(&store).map_err(|error| error.to_string())?;
     let place = store.to_string_lossy().into_owned();
     Ok((Trial::new(kind, place, "s".to_owned(), &folder.0), folder))
+}
+
+/// Runs while no file may exceed a size: a write beyond it is short, and the next one fails. After a second, the limit is lifted.
+fn short_writes(kind: Kind, bytes: u64) -> Result<(), String> {
+    let (mut trial, _folder) = trial(kind)?;
+    let limit = format!("--fsize={bytes}:unlimited");
+    let wrapper = ["env", "--ignore-signal=XFSZ", "prlimit", &limit, "--"].map(str::to_owned);
+    let child = trial.start(&wrapper)?;
+    let pid = child.id().to_string();
+    let lifted = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(1));
+        Command::new("prlimit").args(["--pid", &pid, "--fsize=unlimited"]).output().map(drop)
+    });
+    let done = trial.read_output(child);
+    let _ = lifted.join();
+    if !done? {
+        trial.finish()?;
+    }
+    check_completed(&trial)
 }
 
 /// Runs on a small file system that becomes full during the run and is freed after two seconds.

@@ -1,7 +1,8 @@
 //! Lets processes compete for one session: one writes, is killed or stopped, and another takes over.
 //!
 //! Every writer reports what it wrote; the journal must contain exactly that, in one order, and its epochs
-//! must never decrease. A dead writer must be replaced within a second.
+//! must never decrease. A dead writer must be replaced within a second. A living one must not be robbed: no other process
+//! gets the session while its owner lives, also if the owner is stopped for seconds, and whatever path leads to the store.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -20,18 +21,23 @@ use super::{number, option};
 
 /// Maximum time until a dead writer is replaced.
 const REPLACED: Duration = Duration::from_secs(1);
+/// One in this many rounds stops the owner for a long time.
+const LONG_STOP_EVERY: u64 = 250;
+/// Planted mistakes of the writers.
+const MISTAKES: [&str; 3] = ["acknowledges-early", "robs-owners", "robs-stopped-owners"];
 
 /// One writer: claims the session, writes until it is fenced off or dies, and claims again.
 pub(crate) fn writer(options: &[&str]) -> Result<bool, String> {
     let kind = Kind::named(option(options, "--store").unwrap_or_default())?;
     let place = option(options, "--place").ok_or("--place is missing")?.to_owned();
     let who = number(options, "--who", 0)?;
-    let early = option(options, "--mistake") == Some("acknowledges-early");
+    let mistake = option(options, "--mistake").unwrap_or_default().to_owned();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| error.to_string())?.block_on(write(kind, &place, who, early))
+    runtime.map_err(|error| error.to_string())?.block_on(write(kind, &place, who, &mistake))
 }
 
-async fn write(kind: Kind, place: &str, who: u64, early: bool) -> Result<bool, String> {
+async fn write(kind: Kind, place: &str, who: u64, mistake: &str) -> Result<bool, String> {
+    let early = mistake == "acknowledges-early";
     let store = kind.open(place).await?;
     let session_id = SessionId::from("s");
     let mut minter = Minter::default();
@@ -39,7 +45,11 @@ async fn write(kind: Kind, place: &str, who: u64, early: bool) -> Result<bool, S
     loop {
         let epoch = match store.claim(&session_id).await {
             Ok(epoch) => epoch,
-            Err(StoreError::Busy { .. } | StoreError::Unavailable(_)) => {
+            Err(error @ (StoreError::Busy { .. } | StoreError::Unavailable(_))) => {
+                if mistake == "robs-owners" || (mistake == "robs-stopped-owners" && is_holder_stopped(&error))
+                {
+                    remove_locks(place);
+                }
                 tokio::time::sleep(Duration::from_millis(5)).await;
                 continue;
             }
@@ -69,12 +79,31 @@ async fn write(kind: Kind, place: &str, who: u64, early: bool) -> Result<bool, S
                     }
                     head += 1;
                 }
-                Err(StoreError::Fenced { .. } | StoreError::Conflict { .. }) => break,
+                // Only another process that became the owner meanwhile can cause these.
+                Err(error @ (StoreError::Fenced { .. } | StoreError::Conflict { .. })) => {
+                    say(&format!("robbed {} {error}", epoch.0));
+                    break;
+                }
                 Err(StoreError::Unavailable(_)) => break,
                 Err(error) => return Err(error.to_string()),
             }
         }
     }
+}
+
+/// Whether the process that holds the session is stopped.
+fn is_holder_stopped(error: &StoreError) -> bool {
+    let StoreError::Busy { holder } = error else { return false };
+    let pid = holder.trim_start_matches("process ");
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
+}
+
+/// Removes the locks of a store, as a store without locks would ignore them.
+fn remove_locks(place: &str) {
+    let root = std::path::Path::new(place);
+    let _ = std::fs::remove_dir_all(root.join("sessions.db.locks"));
+    let _ = std::fs::remove_file(root.join("index").join("s.lock"));
 }
 
 fn say(line: &str) {
@@ -93,33 +122,71 @@ struct WriterProcess {
 
 pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let kind = Kind::named(option(options, "--store").unwrap_or("sqlite"))?;
-    let rounds = number(options, "--rounds", 10_000)?;
+    if !options.contains(&"--planted") {
+        return Ok(compete(kind, options, None)?.is_empty());
+    }
+    let mut caught = 0;
+    for mistake in MISTAKES {
+        let wrong = compete(kind, options, Some(mistake))?;
+        caught += usize::from(!wrong.is_empty());
+        println!("{mistake}: {}", wrong.first().map_or("NOT NOTICED", String::as_str));
+    }
+    println!("{caught} of {} planted mistakes caught", MISTAKES.len());
+    Ok(caught == MISTAKES.len())
+}
+
+/// Other paths to the same store: with detours, and through links.
+fn aliases(folder: &TempDirectory) -> Result<Vec<String>, String> {
+    let store = folder.0.join("store");
+    std::fs::create_dir_all(&store).map_err(|error| error.to_string())?;
+    let link = folder.0.join("link");
+    std::os::unix::fs::symlink(&store, &link).map_err(|error| error.to_string())?;
+    let text = |path: std::path::PathBuf| path.to_string_lossy().into_owned();
+    Ok(vec![text(store.clone()), text(link), text(store.join(".")), text(store.join("..").join("store"))])
+}
+
+/// Lets writers compete. Returns what went wrong.
+fn compete(kind: Kind, options: &[&str], mistake: Option<&str>) -> Result<Vec<String>, String> {
+    let rounds = number(options, "--rounds", if mistake.is_some() { 200 } else { 10_000 })?;
     let writers = number(options, "--writers", 4)?.clamp(2, 16);
     let seed = number(options, "--seed", 1)?;
-    let mistake = options.contains(&"--planted").then_some("acknowledges-early");
     let folder = TempDirectory::new()?;
+    let places = aliases(&folder)?;
+    let place = |who: u64| places.get(who as usize % places.len()).cloned().unwrap_or_default();
     let started = Instant::now();
     let mut dice = SeededRandom::new(seed).fork("writers");
     let acks = Arc::new(AtomicU64::new(0));
     let owner = Arc::new(AtomicU64::new(u64::MAX));
     let mut seats = Vec::new();
     for who in 0..writers {
-        seats.push(seat((kind, mistake), &folder, who, who, &acks, &owner)?);
+        seats.push(seat((kind, mistake), &place(who), who, who, &acks, &owner)?);
     }
     let (mut slowest, mut wrong, mut replaced) = (Duration::ZERO, Vec::new(), Vec::new());
-    let (mut kills, mut stops) = (0_u64, 0_u64);
+    let (mut kills, mut stops, mut long_stops) = (0_u64, 0_u64, 0_u64);
     for round in 0..rounds {
+        if mistake.is_some() && !wrong.is_empty() {
+            break;
+        }
         wait_for_ack(&acks, REPLACED * 5).ok_or("no process writes")?;
         let at = owner.load(Ordering::SeqCst);
         let at = if at < writers && dice.below(4) > 0 { at } else { dice.below(writers) };
         let Some(seat_of) = usize::try_from(at).ok().and_then(|at| seats.get_mut(at)) else { continue };
-        if dice.below(5) == 0 {
-            // After it was stopped and continued, it must not write as if nothing had happened.
+        let is_long = round % LONG_STOP_EVERY == LONG_STOP_EVERY - 1;
+        if is_long || dice.below(5) == 0 {
+            // Nobody may take the session from a process that lives, and afterwards it goes on.
             let pid = seat_of.child.id().to_string();
             let _ = Command::new("kill").args(["-STOP", &pid]).status();
-            std::thread::sleep(Duration::from_millis(dice.below(10)));
+            let is_owner = owner.load(Ordering::SeqCst) == at;
+            let time =
+                Duration::from_millis(if is_long { 1_000 + dice.below(2_000) } else { dice.below(10) });
+            std::thread::sleep(time);
+            if is_owner && owner.load(Ordering::SeqCst) != at {
+                let seconds = time.as_secs_f64();
+                wrong.push(format!("round {round}: robbed while stopped for {seconds:.3} s, --seed {seed}"));
+            }
             let _ = Command::new("kill").args(["-CONT", &pid]).status();
             stops += 1;
+            long_stops += u64::from(is_long);
             continue;
         }
         let _ = seat_of.child.kill();
@@ -128,7 +195,7 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
         let begun = Instant::now();
         acks.store(0, Ordering::SeqCst);
         let who = writers + round;
-        let fresh = seat((kind, mistake), &folder, at, who, &acks, &owner)?;
+        let fresh = seat((kind, mistake), &place(who), at, who, &acks, &owner)?;
         replaced.push(std::mem::replace(seat_of, fresh));
         match wait_for_ack(&acks, REPLACED * 5) {
             Some(()) => slowest = slowest.max(begun.elapsed()),
@@ -146,27 +213,31 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let lines: Vec<String> =
         replaced.iter().chain(&seats).flat_map(|seat| lock(&seat.said).clone()).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let judged = runtime.map_err(|error| error.to_string())?.block_on(judge(kind, &folder.text(), &lines));
+    let robbed = lines.iter().filter(|line| line.starts_with("robbed "));
+    wrong.extend(robbed.map(|line| format!("a living owner lost the session: {line}, --seed {seed}")));
+    let judged = runtime.map_err(|error| error.to_string())?.block_on(judge(kind, &place(0), &lines));
     let events = judged.unwrap_or_else(|what| {
         wrong.push(what);
         0
     });
-    wrong.iter().take(20).for_each(|line| println!("WRONG: {line}"));
-    println!(
-        "{}: {rounds} rounds of {writers} writers, {kills} killed, {stops} stopped, {events} events, {} wrong, \
-         slowest replacement {} ms, {:.1} s",
-        kind.name(),
-        wrong.len(),
-        slowest.as_millis(),
-        started.elapsed().as_secs_f64()
-    );
-    // With a planted mistake, the proof must find a fault.
-    Ok(wrong.is_empty() == mistake.is_none())
+    if mistake.is_none() {
+        wrong.iter().take(20).for_each(|line| println!("WRONG: {line}"));
+        println!(
+            "{}: {rounds} rounds of {writers} writers by {} paths, {kills} killed, {stops} stopped, {long_stops} of them \
+             for seconds, {events} events, {} wrong, slowest replacement {} ms, {:.1} s",
+            kind.name(),
+            places.len(),
+            wrong.len(),
+            slowest.as_millis(),
+            started.elapsed().as_secs_f64()
+        );
+    }
+    Ok(wrong)
 }
 
 fn seat(
     (kind, mistake): (Kind, Option<&str>),
-    folder: &TempDirectory,
+    place: &str,
     at: u64,
     who: u64,
     acks: &Arc<AtomicU64>,
@@ -174,7 +245,7 @@ fn seat(
 ) -> Result<WriterProcess, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut child = Command::new(own)
-        .args(["writer", "--store", kind.name(), "--place", &folder.text(), "--who", &who.to_string()])
+        .args(["writer", "--store", kind.name(), "--place", place, "--who", &who.to_string()])
         .args(mistake.map(|mistake| ["--mistake", mistake]).into_iter().flatten())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
