@@ -11,6 +11,8 @@ pub mod budgets;
 pub mod engine;
 #[cfg(feature = "store")]
 pub mod golden;
+#[cfg(feature = "parsers")]
+pub mod parsers;
 pub mod postgres;
 pub mod power_loss;
 pub mod proof;

@@ -13,6 +13,24 @@ use crate::workspace::Workspace;
 const TARGETS: &[&str] =
     &["sse", "aws_frames", "anthropic", "chat", "responses", "azure", "gemini", "vertex", "bedrock"];
 
+/// The parsers of files and texts. One binary serves all of them; [`PARSER`] selects one.
+const PARSERS: &[&str] = &[
+    "rules",
+    "settings",
+    "shell",
+    "patch",
+    "event",
+    "claude_session",
+    "codex_session",
+    "codeloops_session",
+    "front_matter",
+    "mcp_config",
+    "openapi",
+    "hook_answer",
+];
+/// The environment variable with the name of the parser.
+const PARSER: &str = "LARIAT_FUZZ_PARSER";
+
 /// Coverage instrumentation for libFuzzer, with all checks of a test build.
 const INSTRUMENTATION: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
@@ -42,14 +60,15 @@ impl Fuzz {
                 let number = words.next().and_then(|text| text.parse().ok());
                 let Some(seconds) = number else { bail!("`--seconds` needs a number") };
                 fuzz.seconds = seconds;
-            } else if let Some(target) = TARGETS.iter().find(|target| *target == word) {
+            } else if let Some(target) = all().find(|target| *target == word) {
                 fuzz.targets.push(target);
             } else {
-                bail!("unknown fuzz target `{word}`; available: `{}`", TARGETS.join("`, `"));
+                let known: Vec<&str> = all().collect();
+                bail!("unknown fuzz target `{word}`; available: `{}`", known.join("`, `"));
             }
         }
         if fuzz.targets.is_empty() {
-            fuzz.targets = TARGETS.to_vec();
+            fuzz.targets = all().collect();
         }
         Ok(fuzz)
     }
@@ -67,7 +86,9 @@ impl Fuzz {
     }
 
     fn fuzz_target(&self, place: &str, target: &str) -> CommandLine {
-        CommandLine::of(&format!("{place}/{TRIPLE}/release/{target}"), "").with_arguments([
+        let program = if PARSERS.contains(&target) { "parsers" } else { target };
+        let program = CommandLine::of(&format!("{place}/{TRIPLE}/release/{program}"), "");
+        program.with_environment(PARSER, target).with_arguments([
             // libFuzzer stores interesting inputs in the first directory and only reads the second.
             format!("{place}/found/{target}"),
             format!("{place}/seeds/{target}"),
@@ -82,8 +103,13 @@ impl Fuzz {
     }
 }
 
+/// The names of all targets.
+fn all() -> impl Iterator<Item = &'static str> {
+    TARGETS.iter().chain(PARSERS).copied()
+}
+
 fn seeds(place: &str) -> CommandLine {
-    CommandLine::cargo("run --quiet --locked -p lariat-proofs --bin wire -- seeds")
+    CommandLine::cargo("run --quiet --locked -p lariat-proofs --features parsers --bin wire -- seeds")
         .with_arguments([format!("{place}/seeds")])
 }
 
@@ -95,7 +121,7 @@ fn build(place: &str) -> CommandLine {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fuzz, TARGETS, build};
+    use super::{Fuzz, all, build};
 
     fn parse(line: &str) -> anyhow::Result<Fuzz> {
         Fuzz::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
@@ -103,7 +129,7 @@ mod tests {
 
     #[test]
     fn fuzzes_every_target_without_a_name() {
-        assert_eq!(parse("--seconds 5").unwrap(), Fuzz { seconds: 5, targets: TARGETS.to_vec() });
+        assert_eq!(parse("--seconds 5").unwrap(), Fuzz { seconds: 5, targets: all().collect() });
         assert_eq!(parse("chat").unwrap().targets, ["chat"]);
     }
 
@@ -120,7 +146,7 @@ mod tests {
         assert!(line.contains("--target-dir out/fuzz") && line.contains("sancov-module"), "{line}");
         let fuzz_target = parse("sse").unwrap().fuzz_target("out/fuzz", "sse").to_string();
         assert!(
-            fuzz_target.starts_with("out/fuzz/x86_64-unknown-linux-gnu/release/sse out/fuzz/found/sse"),
+            fuzz_target.contains("out/fuzz/x86_64-unknown-linux-gnu/release/sse out/fuzz/found/sse"),
             "{fuzz_target}"
         );
     }

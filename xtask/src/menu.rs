@@ -138,7 +138,10 @@ const PROVE: &[(&str, &str)] = &[
         "mistakes [NAME]",
         "Plant the mistakes of xtask/mistakes in a copy; tests must catch each [names starting with NAME]",
     ),
-    ("fuzz [--seconds N] [TARGET]", "Fuzz the decoders, guided by coverage [60 seconds per target]"),
+    (
+        "fuzz [--seconds N] [TARGET]",
+        "Fuzz the decoders and parsers, guided by coverage [60 seconds per target]",
+    ),
     ("scoreboard", "Write docs/scoreboard.md from the kept results of the proofs"),
     ("record [ROW]...", "Run the commands of rows of the scoreboard and keep their results [--log FILE]"),
     ("nightly [SHARD]...", "Run shards of the long proofs and full benches; without a name, list them"),

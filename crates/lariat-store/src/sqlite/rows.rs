@@ -235,31 +235,21 @@ fn walk_run(
     // The limit keeps SQLite from reading the following row, which may be on an unreadable page.
     let mut rows = statement.query([place, end])?;
     let found = |at: i64, record| RecordSlot { seq: seqs.start + uint(at - place), place: Some(at), record };
+    // Everything up to the first row that is missing, out of order or on an unreadable page.
     let mut next = place;
-    loop {
-        let (at, record) = match rows.next() {
-            Ok(Some(row)) => {
-                let at = row.get(0)?;
-                (at, record_from_row(row, no, found(at, None).seq)?)
+    while next < end {
+        match rows.next() {
+            Ok(Some(row)) if row.get_ref(0)?.as_i64() == Ok(next) => {
+                take(found(next, record_from_row(row, no, found(next, None).seq)?))?;
+                next += 1;
             }
-            Ok(None) => break,
-            // This page is unreadable, but later ones may be readable: request their rows one by one.
-            Err(error) if is_damage(&error) => {
-                for at in next..end {
-                    take(found(at, single(connection, no, at, found(at, None).seq)?))?;
-                }
-                return Ok(());
-            }
-            Err(error) => return Err(error.into()),
-        };
-        for missing in next..at {
-            take(found(missing, None))?;
+            Err(error) if !is_damage(&error) => return Err(error.into()),
+            _ => break,
         }
-        take(found(at, record))?;
-        next = at + 1;
     }
-    for missing in next..end {
-        take(found(missing, None))?;
+    // A damaged page can also hide the rows after it from a search for several. Each may still be found by itself.
+    for at in next..end {
+        take(found(at, single(connection, no, at, found(at, None).seq)?))?;
     }
     Ok(())
 }

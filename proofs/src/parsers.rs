@@ -1,0 +1,325 @@
+//! The checks of the fuzz targets for texts that a repository, another program or a model wrote.
+//!
+//! No input may cause a panic or a hang, and each parser keeps a promise of its own, such as that an invalid `deny` rule
+//! is reported. The decoders of model protocols are in `wire::fuzz`. The one target for all parsers is in `fuzz/`, outside
+//! the workspace, and only calls this module, so that tests cover it.
+
+use std::sync::Arc;
+
+use lariat_connect::mcp::McpServerConfig;
+use lariat_connect::skills::FrontMatter;
+use lariat_connect::{OpenApiAdapter, OpenApiConfig, OperationFilter};
+use lariat_core::event::EventRecord;
+use lariat_core::patch;
+use lariat_guard::hooks::{Answer, HandlerResult, HookEvent, OnFailure};
+use lariat_guard::{Effect, Layer, Level, Mode, Origin, Rule, Settings, Trust, shell};
+use lariat_store::interchange::{ImportedSession, InterchangeError, claude, codeloops, codex};
+use serde_json::Value;
+
+/// The names of the parsers.
+pub const PARSERS: [(&str, Parser); 12] = [
+    ("rules", Parser::Rules),
+    ("settings", Parser::Settings),
+    ("shell", Parser::Shell),
+    ("patch", Parser::Patch),
+    ("event", Parser::Event),
+    ("claude_session", Parser::Claude),
+    ("codex_session", Parser::Codex),
+    ("codeloops_session", Parser::Codeloops),
+    ("front_matter", Parser::FrontMatter),
+    ("mcp_config", Parser::McpConfig),
+    ("openapi", Parser::OpenApi),
+    ("hook_answer", Parser::HookAnswer),
+];
+
+/// What reads the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parser {
+    /// Permission rules, one on each line.
+    Rules,
+    /// The permission settings of a project: `.claude/settings.json` and `lariat.toml`.
+    Settings,
+    /// The analysis of shell commands.
+    Shell,
+    /// Patches that a model writes.
+    Patch,
+    /// A stored event.
+    Event,
+    /// A session of Claude Code.
+    Claude,
+    /// A session of Codex.
+    Codex,
+    /// A session of codeloops.
+    Codeloops,
+    /// The front matter of skills, commands and agents.
+    FrontMatter,
+    /// A server of `.mcp.json`.
+    McpConfig,
+    /// An OpenAPI document.
+    OpenApi,
+    /// The answer of a hook.
+    HookAnswer,
+}
+
+impl Parser {
+    /// Returns the parser with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        PARSERS.iter().find(|(known, _)| *known == name).map(|(_, parser)| *parser)
+    }
+
+    /// Runs the parser on an input.
+    ///
+    /// # Panics
+    /// Panics if the parser does or breaks its promise.
+    pub fn run(self, input: &[u8]) {
+        let text = String::from_utf8_lossy(input);
+        match self {
+            Self::Rules => text.lines().for_each(check_rule),
+            Self::Settings => check_settings(&text),
+            Self::Shell => check_shell(&text),
+            Self::Patch => check_patch(&text),
+            Self::Event => check_event(input),
+            Self::Claude => check_import(claude::import(input)),
+            Self::Codex => check_import(codex::import(input)),
+            Self::Codeloops => check_codeloops(input),
+            Self::FrontMatter => check_front_matter(&text),
+            Self::McpConfig => check_mcp_config(&text),
+            Self::OpenApi => check_openapi(&text),
+            Self::HookAnswer => check_hook_answer(&text),
+        }
+    }
+
+    /// Valid inputs to start from.
+    pub const fn seeds(self) -> &'static [&'static str] {
+        match self {
+            Self::Rules => &[
+                "Bash(npm run test:*)\nRead(./.env)\nEdit(/src/**)\nWebFetch(domain:*.example.com)\nmcp__git__status",
+                "Bash\nRead(~/.ssh/**)\nWrite(//etc/**)\nAgent(explore)\nmcp__*\nBash(git commit -m \"*\")",
+            ],
+            Self::Settings => &[
+                "{\"permissions\":{\"allow\":[\"Bash(ls:*)\"],\"deny\":[\"Read(./.env)\"],\"ask\":[\"Edit\"],\
+                 \"defaultMode\":\"acceptEdits\",\"additionalDirectories\":[\"../x\"]}}",
+                "[permissions]\nallow = [\"Bash(ls:*)\"]\ndeny = [\"Read(./.env)\"]\ndefault_mode = \"plan\"\n",
+            ],
+            Self::Shell => &[
+                "timeout 5 rm -rf \"a b\" && echo done > log | tee x; for i in 1 2; do cat $i; done",
+                "x=$(curl -s http://h | sh) eval \"$x\" <<'E'\nbody\nE\ncase $1 in a) ls;; *) find . -exec rm {} +;; esac",
+            ],
+            Self::Patch => &[
+                "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n keep\n-one\n+two\n\\ No newline at end of file\n",
+                "*** Begin Patch\n*** Update File: a.rs\n*** Move to: b.rs\n@@ fn main\n-old\n+new\n*** Add File: c\n+x\n\
+                 *** Delete File: d\n*** End Patch\n",
+            ],
+            Self::Event => &["{\"v\":1,\"seq\":1,\"id\":\"00000000-0000-0000-0000-000000000001\",\
+                 \"timestamp\":\"2025-11-15T00:00:00.123Z\",\"loop_id\":\"s.c.1\",\"type\":\"TurnStart\",\"turn\":1}"],
+            Self::Claude => &[
+                "{\"type\":\"summary\",\"summary\":\"t\",\"leafUuid\":\"b\"}\n{\"type\":\"user\",\"uuid\":\"a\",\
+                 \"parentUuid\":null,\"sessionId\":\"s\",\"timestamp\":\"2025-11-15T00:00:00.123Z\",\"cwd\":\"/w\",\
+                 \"message\":{\"role\":\"user\",\"content\":\"hi\"}}\n{\"type\":\"assistant\",\"uuid\":\"b\",\
+                 \"parentUuid\":\"a\",\"sessionId\":\"s\",\"timestamp\":\"2025-11-15T00:00:01Z\",\"message\":{\"role\":\
+                 \"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"Bash\",\"input\":{\"command\":\
+                 \"ls\"}}],\"usage\":{\"input_tokens\":1,\"output_tokens\":2}}}\n",
+            ],
+            Self::Codex => &[
+                "{\"timestamp\":\"2025-11-15T00:00:00Z\",\"type\":\"session_meta\",\"payload\":{\"id\":\"s\",\"cwd\":\"/w\"}}\n\
+                 {\"timestamp\":\"2025-11-15T00:00:01Z\",\"type\":\"response_item\",\"payload\":{\"type\":\"message\",\
+                 \"role\":\"user\",\"content\":[{\"type\":\"input_text\",\"text\":\"hi\"}]}}\n\
+                 {\"timestamp\":\"2025-11-15T00:00:02Z\",\"type\":\"response_item\",\"payload\":{\"type\":\"function_call\",\
+                 \"name\":\"shell\",\"arguments\":\"{}\",\"call_id\":\"c\"}}\n",
+            ],
+            Self::Codeloops => &[
+                "{\"type\":\"session_start\",\"timestamp\":\"2025-01-27T15:30:45Z\",\"prompt\":\"p\",\"working_dir\":\"/w\",\
+                 \"actor_agent\":\"Claude Code\",\"critic_agent\":\"Claude Code\",\"max_iterations\":5}\n\
+                 {\"type\":\"iteration\",\"iteration_number\":1,\"timestamp\":\"2025-01-27T15:31:45Z\",\"actor_output\":\"o\",\
+                 \"actor_stderr\":\"\",\"actor_exit_code\":0,\"actor_duration_secs\":1.5,\"git_diff\":\"\",\
+                 \"git_files_changed\":0,\"critic_decision\":\"DONE\",\"feedback\":null}\n",
+            ],
+            Self::FrontMatter => &[
+                "---\nname: a\ndescription: >\n  two\n  lines\nallowed-tools: [Bash(ls:*), Read]\nmodel: x/y\n---\nbody\n",
+                "---\nname: 'a'\ntools: Read, Grep\npaths:\n  - src/**\n---\n",
+            ],
+            Self::McpConfig => &[
+                "{\"command\":\"npx\",\"args\":[\"-y\",\"${PKG:-x}\"],\"env\":{\"A\":\"${A}\"},\"cwd\":\"/w\"}",
+                "{\"type\":\"http\",\"url\":\"https://example.com/mcp\",\"headers\":{\"Authorization\":\"Bearer ${T}\"}}",
+            ],
+            Self::OpenApi => &[
+                "{\"openapi\":\"3.0.0\",\"info\":{\"title\":\"t\",\"version\":\"1\"},\"servers\":[{\"url\":\
+                 \"https://example.com/{v}\",\"variables\":{\"v\":{\"default\":\"1\"}}}],\"paths\":{\"/a/{id}\":{\"get\":\
+                 {\"operationId\":\"g\",\"parameters\":[{\"name\":\"id\",\"in\":\"path\",\"required\":true,\"schema\":\
+                 {\"$ref\":\"#/components/schemas/I\"}}]}}},\"components\":{\"schemas\":{\"I\":{\"type\":\"string\"}}}}",
+                "openapi: 3.1.0\ninfo: {title: t, version: '1'}\nservers: [{url: 'https://example.com'}]\npaths:\n  /b:\n    \
+                 post:\n      operationId: p\n      requestBody:\n        content:\n          application/json:\n            \
+                 schema: {type: object}\n",
+            ],
+            Self::HookAnswer => &[
+                "{\"continue\":true,\"decision\":\"block\",\"reason\":\"r\",\"systemMessage\":\"m\"}",
+                "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"deny\",\
+                 \"permissionDecisionReason\":\"r\",\"updatedInput\":{\"command\":\"ls\"}}}",
+            ],
+        }
+    }
+}
+
+/// A rule is used or reported, and never silently dropped.
+fn check_rule(text: &str) {
+    let origin = Arc::new(Origin::file(Level::Project, "settings.json"));
+    for effect in [Effect::Deny, Effect::Ask, Effect::Allow] {
+        let (rule, warning) = Rule::parse(text, effect, &origin);
+        assert!(rule.is_some() || warning.is_some(), "dropped without a warning: {text:?}");
+    }
+}
+
+/// Settings of a project that the user does not trust allow nothing.
+fn check_settings(text: &str) {
+    let origin = || Origin::file(Level::Project, "settings.json");
+    for layer in [Layer::claude(text, origin()), Layer::lariat(text, origin())].into_iter().flatten() {
+        let settings = Settings::merge([layer], Trust::Untrusted);
+        let allowed = settings.rules.iter().find(|rule| rule.effect == Effect::Allow);
+        assert_eq!(allowed, None, "an untrusted project allows something");
+        assert!(settings.additional_directories.is_empty(), "an untrusted project adds a directory");
+        assert!(
+            matches!(settings.mode, Mode::Default | Mode::Plan),
+            "an untrusted project selects {:?}",
+            settings.mode
+        );
+    }
+}
+
+/// The place of each command is in the text, and a text with a program is never seen as empty.
+fn check_shell(text: &str) {
+    let script = shell::analyse(text);
+    for command in &script.commands {
+        assert!(text.get(command.place.clone()).is_some(), "{:?} of {text:?}", command.place);
+    }
+    let says_nothing = script.commands.is_empty() && script.files.is_empty() && script.doubts.is_empty();
+    let is_comment = |line: &str| line.trim_start().is_empty() || line.trim_start().starts_with('#');
+    assert!(
+        !says_nothing || text.lines().all(is_comment) || text.trim().is_empty(),
+        "nothing found in {text:?}"
+    );
+}
+
+/// A patch names each file once.
+fn check_patch(text: &str) {
+    let Ok(changes) = patch::parse(text) else { return };
+    let mut paths: Vec<&str> =
+        changes.iter().map(|change| change.paths().next().unwrap_or_default()).collect();
+    assert!(paths.iter().all(|path| !path.is_empty()), "a change without a path: {changes:?}");
+    paths.sort_unstable();
+    assert!(paths.windows(2).all(|pair| pair.first() != pair.last()), "a file twice: {changes:?}");
+}
+
+/// An event that was read is written and read again without a difference.
+fn check_event(input: &[u8]) {
+    let Ok(event) = serde_json::from_slice::<EventRecord>(input) else { return };
+    let written = serde_json::to_vec(&event).expect("an event that was read can be written");
+    let again: EventRecord = serde_json::from_slice(&written).expect("an event that was written can be read");
+    assert_eq!(event, again);
+}
+
+/// The events of an imported session have consecutive positions.
+fn check_import(imported: Result<ImportedSession, InterchangeError>) {
+    let Ok(imported) = imported else { return };
+    let events = imported.records(7);
+    assert!(events.iter().zip(7..).all(|(event, seq)| event.seq == seq), "positions with gaps");
+}
+
+/// What is exported can be imported, and exported again with the same bytes.
+fn check_codeloops(input: &[u8]) {
+    let Ok(imported) = codeloops::import(input) else { return };
+    let Ok(written) = codeloops::export(&imported.records(0)) else { return };
+    let again = codeloops::import(&written).expect("an export can be imported");
+    let rewritten = codeloops::export(&again.records(0)).expect("an imported export can be exported");
+    assert_eq!(String::from_utf8_lossy(&written), String::from_utf8_lossy(&rewritten));
+}
+
+/// The body is the end of the text.
+fn check_front_matter(text: &str) {
+    let (front, body) = FrontMatter::split(text);
+    assert!(text.ends_with(body), "the body is not part of the text");
+    for key in ["name", "description", "model", "tools", "allowed-tools", "paths", "context"] {
+        assert!(front.get(key).is_none() || front.has(key), "{key} has a value and does not exist");
+        let _ = (front.list(key), front.rules(key));
+    }
+    let _ = front.model();
+}
+
+/// A configuration that was read names what it starts.
+fn check_mcp_config(text: &str) {
+    let Ok(entry) = serde_json::from_str::<Value>(text) else { return };
+    let variable = |name: &str| (name.len() % 2 == 0).then(|| name.to_lowercase());
+    if let Ok(config) = McpServerConfig::parse("server", &entry, "project", &variable) {
+        assert!(!config.target().is_empty() && !config.identity().is_empty(), "{config:?}");
+    }
+}
+
+/// Every tool of a document has a name that providers accept.
+fn check_openapi(text: &str) {
+    use lariat_core::tool::AgentTool as _;
+    let Ok(tools) = OpenApiAdapter::from_str(text, &OpenApiConfig::default(), &OperationFilter::All) else {
+        return;
+    };
+    for tool in tools {
+        let name = tool.name().to_owned();
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+        assert!(!name.is_empty() && name.len() <= 64 && name.bytes().all(is_allowed), "{name:?}");
+    }
+}
+
+/// A hook that ends with code 2 blocks, whatever it prints; code 0 without JSON decides nothing.
+fn check_hook_answer(text: &str) {
+    let read = |code| {
+        let ended = HandlerResult::Exited { code, output: text.to_owned(), errors: String::new() };
+        Answer::read(HookEvent::PreToolUse, &ended, OnFailure::Block)
+    };
+    let blocks =
+        |answer: &Answer| answer.decision == Some(lariat_guard::hooks::HookDecision::Deny) || answer.stops;
+    assert!(blocks(&read(2)), "code 2 does not block: {text:?}");
+    if !text.trim_start().starts_with('{') {
+        assert_eq!(read(0).decision, None, "{text:?}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lariat_test::SeededRandom;
+
+    #[test]
+    fn every_seed_is_read_and_passes() {
+        for (name, parser) in PARSERS {
+            assert_eq!(Parser::named(name), Some(parser));
+            parser.seeds().iter().for_each(|seed| parser.run(seed.as_bytes()));
+        }
+        // Seeds that are not read would start the fuzzer from nothing.
+        assert!(Parser::Codeloops.seeds().iter().all(|seed| codeloops::import(seed.as_bytes()).is_ok()));
+        assert!(Parser::Claude.seeds().iter().all(|seed| claude::import(seed.as_bytes()).is_ok()));
+        assert!(Parser::Codex.seeds().iter().all(|seed| codex::import(seed.as_bytes()).is_ok()));
+        assert!(Parser::Patch.seeds().iter().all(|seed| patch::parse(seed).is_ok()));
+        assert!(Parser::Event.seeds().iter().all(|seed| serde_json::from_str::<EventRecord>(seed).is_ok()));
+    }
+
+    #[test]
+    fn randomly_damaged_seeds_pass() {
+        for (_, parser) in PARSERS {
+            for seed in 0..400_u64 {
+                let mut dice = SeededRandom::new(seed);
+                let mut input = parser.seeds()[dice.index(parser.seeds().len())].as_bytes().to_vec();
+                for _ in 0..1 + dice.index(6) {
+                    let at = dice.index(input.len());
+                    match dice.index(4) {
+                        0 => input[at] = dice.bits() as u8,
+                        1 => drop(input.remove(at)),
+                        2 => input.insert(at, b"\"'(){}[]\\$`;|&<>\n"[dice.index(17)]),
+                        _ => {
+                            let part: Vec<u8> =
+                                input.iter().skip(at).take(1 + dice.index(20)).copied().collect();
+                            input.extend(part);
+                        }
+                    }
+                }
+                parser.run(&input);
+            }
+        }
+    }
+}
