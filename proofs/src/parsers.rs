@@ -249,7 +249,7 @@ fn check_mcp_config(text: &str) {
     let Ok(entry) = serde_json::from_str::<Value>(text) else { return };
     let variable = |name: &str| (name.len() % 2 == 0).then(|| name.to_lowercase());
     if let Ok(config) = McpServerConfig::parse("server", &entry, "project", &variable) {
-        assert!(!config.target().is_empty() && !config.identity().is_empty(), "{config:?}");
+        assert!(!config.transport.target().is_empty() && !config.identity().is_empty(), "{config:?}");
     }
 }
 
