@@ -1,13 +1,14 @@
 //! An observation of a simulated process.
 
 use lariat_core::event::Event;
-use lariat_core::id::ToolCallId;
+use lariat_core::id::{LoopId, ToolCallId};
 
 /// An observation.
 #[derive(Clone, Debug)]
 pub(super) enum Entry {
     Event(Event),
-    Hook(HookEntry),
+    /// A hook call of a loop.
+    Hook(LoopId, HookEntry),
     Life(u64),
 }
 

@@ -1,29 +1,26 @@
-//! The lives of a simulated process: start, recover or begin a run, drive it, die, repeat.
+//! The lives of a simulated process: start, run, die, repeat. `process` says what it runs.
 //!
 //! Sends commands to the process at any step, and kills it at any step. It leaves the last life undisturbed,
 //! so that everything that can end does.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use lariat_core::cancel::CancellationToken;
-use lariat_core::event::{AgentEvent, LoopStart, QueueKind};
-use lariat_core::id::{AgentId, LoopId, MessageId, RequestId};
-use lariat_core::message::{AgentMessage, SharedMessage};
+use lariat_core::clock::Clock;
+use lariat_core::event::{AgentEvent, QueueKind};
+use lariat_core::id::{LoopId, MessageId, RequestId};
+use lariat_core::message::AgentMessage;
 use lariat_core::permission::PermissionDecision;
-use lariat_core::run::Run;
-use lariat_core::session::SessionFold;
 use lariat_core::store::StoreError;
 use lariat_core::time::Minter;
-use lariat_core::transcript::Transcript;
-use lariat_runtime::drive::{DriveError, Driver, Journal, JournalConfig, RunHandle};
+use lariat_runtime::drive::{DriveError, Journal, JournalConfig, RunHandle};
 use lariat_test::{EPOCH, Executor, Fault, SeededRandom, Step};
 
 use super::Report;
 use super::entry::Entry;
+use super::process::{Process, ProcessLink};
 use super::violation::Violation;
-use super::world::World;
-use lariat_core::clock::{Clock, EntropySource};
+use super::world::{SimTask, World};
 
 /// Events between two snapshots: few, so that most recoveries use one.
 const SNAPSHOT_EVERY: u64 = 6;
@@ -32,8 +29,6 @@ const SNAPSHOT_EVERY: u64 = 6;
 const TROUBLED_LIVES: u64 = 5;
 /// Maximum steps of a life. The longest legitimate ones take a few thousand.
 const STEPS_PER_LIFE: u64 = 50_000;
-/// Maximum runs of one process: a finished run must not be started again.
-const MOST_RUNS: usize = 20;
 /// Capacity for events between two drains: none may be coalesced or read again here.
 const OBSERVER_CAPACITY: usize = 100_000;
 
@@ -52,26 +47,6 @@ pub(super) struct Session {
 pub(super) struct SentMessage {
     pub(super) id: MessageId,
     life: u64,
-}
-
-/// What a process shares with the simulator.
-#[derive(Default)]
-struct ProcessLink {
-    state: Mutex<ProcessLinkState>,
-}
-
-#[derive(Default)]
-struct ProcessLinkState {
-    handle: Option<RunHandle>,
-    unread: Vec<AgentMessage>,
-    result: Option<Result<(), DriveError>>,
-    violation: Option<Violation>,
-}
-
-impl ProcessLink {
-    fn with<T>(&self, act: impl FnOnce(&mut ProcessLinkState) -> T) -> T {
-        act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
-    }
 }
 
 impl Session {
@@ -115,18 +90,22 @@ impl Session {
         let journal = Arc::new(Journal::new(
             world.store.clone(),
             world.session_id.clone(),
-            world.ports.clock.clone(),
-            world.ports.entropy.clone(),
+            world.ports.shared.clock.clone(),
+            world.ports.shared.entropy.clone(),
             JournalConfig { snapshot_every: SNAPSHOT_EVERY, ..JournalConfig::default() },
         ));
         world.watch.begin_life(self.lives, journal.hub().subscribe(OBSERVER_CAPACITY));
         let link = Arc::new(ProcessLink::default());
         let mut executor = Executor::new(world.clock.clone(), self.random.fork("order"));
-        let main = executor.spawn(process(Process::of(world, journal, Arc::clone(&link))));
-        let death = (troubled && self.random.chance(50)).then(|| self.random.below(80));
-        let mut stopped: Option<LoopId> = None;
+        let main = executor.spawn(Process::of(world, journal, Arc::clone(&link)).run());
+        let mut tasks = vec![main];
+        let steps = 80 * self.width();
+        let death = (troubled && self.random.chance(50)).then(|| self.random.below(steps));
+        let mut stopped: Vec<LoopId> = Vec::new();
         for step in 0..STEPS_PER_LIFE {
             let done = executor.step();
+            let branches = link.with(|link| std::mem::take(&mut link.spawned));
+            tasks.extend(branches.into_iter().map(|branch| executor.spawn(branch)));
             self.world.watch.drain();
             if let Some(violation) =
                 self.world.watch.violation().or_else(|| link.with(|link| link.violation.take()))
@@ -135,27 +114,42 @@ impl Session {
             }
             if self.world.store.is_crashed() || death == Some(step) {
                 self.world.store.crash();
-                executor.kill(main);
+                for task in tasks {
+                    executor.kill(task);
+                }
                 return Ok(false);
             }
             match done {
-                Step::Finished(_) | Step::Idle => return self.after_end(&link),
-                // Without limits a tool or an approval may take forever; then the user cancels, once.
+                Step::Finished(task) if task == main => return self.after_end(&link),
+                Step::Idle => return self.after_end(&link),
+                // Without limits a tool or an approval may take forever; then the user cancels each loop, once.
                 Step::Stalled => {
-                    let handle = link.with(|link| link.handle.clone()).ok_or(Violation::Hangs)?;
-                    if self.world.config.limits.is_some() || stopped.as_ref() == Some(handle.loop_id()) {
+                    let handles = link.with(|link| link.handles.clone());
+                    let is_new = |handle: &&RunHandle| !stopped.contains(handle.loop_id());
+                    let handles: Vec<&RunHandle> = handles.iter().filter(is_new).collect();
+                    if self.world.config.limits.is_some() || handles.is_empty() {
                         return Err(Violation::Hangs);
                     }
-                    handle.cancel();
-                    stopped = Some(handle.loop_id().clone());
+                    handles.iter().for_each(|handle| handle.cancel());
+                    let ids: Vec<LoopId> = handles.iter().map(|handle| handle.loop_id().clone()).collect();
+                    stopped.extend(ids);
                 }
-                Step::Polled(_) | Step::Advanced => {}
+                Step::Finished(_) | Step::Polled(_) | Step::Advanced => {}
             }
             if troubled {
                 self.interfere(&link);
             }
         }
         Err(Violation::NeverEnds)
+    }
+
+    /// Returns the most loops that run at the same time.
+    fn width(&self) -> u64 {
+        let width = |task: &SimTask| match task {
+            SimTask::Loop => 1,
+            SimTask::Branches { count, .. } => *count as u64,
+        };
+        self.world.tasks.iter().map(width).max().unwrap_or(1)
     }
 
     fn after_end(&mut self, link: &ProcessLink) -> Result<bool, Violation> {
@@ -182,7 +176,11 @@ impl Session {
     /// Sends commands to the process, at any step.
     fn interfere(&mut self, link: &ProcessLink) {
         let roll = self.random.below(1_000);
-        let Some(handle) = link.with(|link| link.handle.clone()) else { return };
+        let handles = link.with(|link| link.handles.clone());
+        if handles.is_empty() {
+            return;
+        }
+        let Some(handle) = self.random.pick(&handles).cloned() else { return };
         match roll {
             0..=39 if self.chatty && self.spoken.len() < 5 => {
                 let queue = if roll < 20 { QueueKind::Steering } else { QueueKind::FollowUp };
@@ -201,7 +199,10 @@ impl Session {
                 if let Some(request) = self.open_question() {
                     let decision =
                         if roll < 100 { PermissionDecision::Allow } else { PermissionDecision::deny("no") };
-                    handle.respond_permission(request, decision);
+                    // A loop ignores answers to questions of another.
+                    for handle in &handles {
+                        handle.respond_permission(request, decision.clone());
+                    }
                 }
             }
             _ => {}
@@ -249,7 +250,7 @@ impl Session {
             events: survivors.len() as u64,
             lives: self.lives,
             faults: self.world.store.injected_faults().len() as u64,
-            executions: self.world.ledger.len() as u64,
+            executions: self.world.ports.ledgers().iter().map(|(_, ledger)| ledger.len() as u64).sum(),
             requests: self.world.model.requests() as u64,
             prefixes,
             virtual_ms: u64::try_from(self.world.clock.now().since(EPOCH).as_millis()).unwrap_or(u64::MAX),
@@ -265,7 +266,7 @@ impl Session {
 fn line(entry: &Entry) -> String {
     match entry {
         Entry::Life(life) => format!("=== life {life}"),
-        Entry::Hook(hook) => format!("hook  {hook:?}"),
+        Entry::Hook(loop_id, hook) => format!("hook  {loop_id} {hook:?}"),
         Entry::Event(event) => {
             let kind = if event.is_durable() { "saved" } else { "live " };
             let mut text = format!("{:?}", event.event);
@@ -278,162 +279,8 @@ fn line(entry: &Entry) -> String {
                     .unwrap_or_default();
                 text.truncate(end);
             }
-            format!("{kind} {:>4} {} {text}", event.seq, event.timestamp)
+            let loop_id = event.loop_id.as_ref().map_or("-", |loop_id| loop_id.as_str());
+            format!("{kind} {:>4} {} {loop_id} {text}", event.seq, event.timestamp)
         }
     }
-}
-
-/// What a process needs for its life.
-struct Process {
-    ports: Arc<lariat_runtime::drive::Ports>,
-    config: Arc<lariat_core::run::RunConfig>,
-    journal: Arc<Journal>,
-    entropy: Arc<dyn EntropySource>,
-    clock: Arc<dyn Clock>,
-    loops: u64,
-    link: Arc<ProcessLink>,
-}
-
-impl Process {
-    fn of(world: &World, journal: Arc<Journal>, link: Arc<ProcessLink>) -> Self {
-        Self {
-            ports: world.ports.clone(),
-            config: world.config.clone(),
-            journal,
-            entropy: world.ports.entropy.clone(),
-            clock: world.ports.clock.clone(),
-            loops: world.loops,
-            link,
-        }
-    }
-}
-
-/// The simulated program: continues what was interrupted, then begins what is left to do.
-async fn process(process: Process) {
-    let link = Arc::clone(&process.link);
-    let result = run_all(&process).await;
-    link.with(|link| {
-        link.handle = None;
-        link.result = Some(result);
-    });
-}
-
-async fn run_all(process: &Process) -> Result<(), DriveError> {
-    process.journal.open().await?;
-    for _ in 0..MOST_RUNS {
-        let events = process.journal.read_from(0).await?;
-        let (snapshot, tail) = process.journal.read_live().await?;
-        let fold =
-            snapshot.as_ref().map_or_else(SessionFold::default, SessionFold::from_snapshot).then(&tail);
-        if let Err(violation) = same_fold(&SessionFold::of(&events), &fold) {
-            process.link.with(|link| link.violation = Some(violation));
-            return Ok(());
-        }
-        let open = fold.open_loops().next().map(|start| start.loop_id.clone());
-        let run = if let Some(loop_id) = open {
-            let stamp = lariat_core::clock::stamp(&*process.clock, &*process.entropy);
-            match Run::recover_from(process.config.clone(), &fold, snapshot.as_ref(), &tail, &loop_id) {
-                Ok(recovered) => recovered.resume(stamp),
-                Err(error) => {
-                    process
-                        .link
-                        .with(|link| link.violation = Some(Violation::NotRecovered(error.to_string())));
-                    return Ok(());
-                }
-            }
-        } else {
-            let begun = loops_begun(&events);
-            if begun >= process.loops {
-                return Ok(());
-            }
-            match next_loop(process, &fold, begun) {
-                Ok(run) => run,
-                Err(error) => {
-                    process.link.with(|link| link.violation = Some(Violation::NotStarted(error)));
-                    return Ok(());
-                }
-            }
-        };
-        let cancel = CancellationToken::new();
-        let (driver, handle) =
-            Driver::new(process.ports.clone(), process.journal.clone(), Box::new(run), cancel);
-        process.link.with(|link| link.handle = Some(handle));
-        let driven = driver.drive().await?;
-        process.link.with(|link| {
-            link.handle = None;
-            link.unread.extend(driven.unread.iter().map(|(_, message)| message.clone()));
-        });
-        let events = process.journal.read_from(0).await?;
-        let live: Vec<SharedMessage> = driven.parts.transcript.window().iter().cloned().collect();
-        if let Err(violation) = same_conversation(&SessionFold::of(&events), driven.parts.tip, &live) {
-            process.link.with(|link| link.violation = Some(violation));
-        }
-    }
-    process.link.with(|link| link.violation = Some(Violation::NeverEnds));
-    Ok(())
-}
-
-fn loops_begun(events: &[lariat_core::event::Event]) -> u64 {
-    // A run that its first hook stopped has an end but no start.
-    events.iter().filter(|event| matches!(event.event, AgentEvent::AgentEnd { .. })).count() as u64
-}
-
-fn next_loop(process: &Process, fold: &SessionFold, n: u64) -> Result<Run, String> {
-    let base = fold.tip();
-    let (transcript, _) = fold.conversation(base);
-    let session_id = process.journal.session_id().clone();
-    let loop_id = LoopId::compose(&session_id, "sim", n);
-    let mut start = LoopStart::new(AgentId::from("agent"), session_id, loop_id);
-    start.base = base;
-    let prompts = vec![AgentMessage::user(format!("prompt {n}"))];
-    let mut run =
-        Run::new(process.config.clone(), start, n, transcript, prompts).map_err(|error| error.to_string())?;
-    for (queue, message) in fold.queued_messages() {
-        run.queue_earlier_message(queue, Arc::clone(message));
-    }
-    Ok(run)
-}
-
-/// Checks that a fold that began with a snapshot equals one over all events.
-fn same_fold(all: &SessionFold, live: &SessionFold) -> Result<(), Violation> {
-    let differ = |what: &str| Err(Violation::FoldDiffers(format!("{what} after a snapshot")));
-    if live.lacks_history() || all.tip() != live.tip() {
-        return differ("the tip");
-    }
-    let conversation = |fold: &SessionFold| -> Vec<SharedMessage> {
-        fold.conversation(fold.tip()).0.window().iter().cloned().collect()
-    };
-    if conversation(all) != conversation(live) {
-        let ids = |fold| conversation(fold).iter().map(|message| message.id()).collect::<Vec<MessageId>>();
-        return differ(&format!(
-            "all events give {:?}, the newest {:?}: the conversation",
-            ids(all),
-            ids(live)
-        ));
-    }
-    // Each queue has an order; there is none between the two.
-    let queued = |fold: &SessionFold| {
-        let of = |wanted: QueueKind| {
-            let messages = fold.queued_messages().filter(move |(queue, _)| *queue == wanted);
-            messages.map(|(_, message)| message.id()).collect::<Vec<_>>()
-        };
-        (of(QueueKind::Steering), of(QueueKind::FollowUp))
-    };
-    if queued(all) != queued(live) {
-        return differ("the queues");
-    }
-    let open = |fold: &SessionFold| fold.open_loops().cloned().collect::<Vec<LoopStart>>();
-    if open(all) != open(live) { differ("an open loop") } else { Ok(()) }
-}
-
-/// Checks that the conversation in the journal equals the one of the run.
-fn same_conversation(
-    fold: &SessionFold,
-    tip: Option<MessageId>,
-    live: &[SharedMessage],
-) -> Result<(), Violation> {
-    let (read, _): (Transcript, _) = fold.conversation(tip);
-    let read: Vec<MessageId> = read.window().iter().map(|message| message.id()).collect();
-    let live: Vec<MessageId> = live.iter().map(|message| message.id()).collect();
-    if read == live { Ok(()) } else { Err(Violation::FoldDiffers(format!("live {live:?}, read {read:?}"))) }
 }

@@ -4,12 +4,16 @@
 //! when or never, which store operations fail, when a user sends a message or cancels, where the process
 //! dies. After every step the invariants are checked; after the run, every prefix of its journal is
 //! recovered. The same seed gives the same run.
-//! `life` has the simulated process, `world` its environment, `order` and `check` the invariants.
+//! `life` has the lives of the simulated process, `process` what it does, `world` and `loop_ports` its environment, `order` and
+//! `check` the invariants. Half of what the process does are branches: loops that run at the same time in one session, each a
+//! task of its own, so that the seed also decides which loop runs next.
 
 mod check;
 mod entry;
 mod life;
+mod loop_ports;
 mod order;
+mod process;
 mod violation;
 mod watch;
 mod world;

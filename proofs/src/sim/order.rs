@@ -1,18 +1,52 @@
-//! Checks the order of hooks and events while they happen, with a state machine.
+//! Checks the order of hooks and events while they happen, with a state machine per loop.
 //!
 //! Every hook and event has a fixed position: for example `before_turn`, `TurnStart`, messages and tool
 //! executions, `TurnEnd`, `after_turn`. A life may begin anywhere (after a recovery), so rules that depend on
 //! the past apply only if the past was observed.
 
+use std::collections::HashMap;
+
 use lariat_core::event::{AgentEvent, MessageRef};
 use lariat_core::hooks::HookInterest;
-use lariat_core::id::{MessageId, ToolCallId};
+use lariat_core::id::{LoopId, MessageId, ToolCallId};
 
 use super::entry::{Entry, HookEntry};
 use super::violation::Violation;
 
-/// The state of the order: what was observed last.
-pub(super) struct Order {
+/// The order of all loops of a process.
+pub(super) struct Orders {
+    interest: HookInterest,
+    loops: HashMap<LoopId, Order>,
+}
+
+impl Orders {
+    pub(super) fn new(interest: HookInterest) -> Self {
+        Self { interest, loops: HashMap::new() }
+    }
+
+    pub(super) fn new_life(&mut self) {
+        self.loops.clear();
+    }
+
+    pub(super) fn accept(&mut self, entry: &Entry) -> Result<(), Violation> {
+        match entry {
+            Entry::Life(_) => Ok(()),
+            Entry::Hook(loop_id, hook) => self.order(loop_id).hook(hook),
+            Entry::Event(event) => match &event.loop_id {
+                Some(loop_id) => self.order(loop_id).event(&event.event),
+                // Events about the session may occur anywhere.
+                None => Ok(()),
+            },
+        }
+    }
+
+    fn order(&mut self, loop_id: &LoopId) -> &mut Order {
+        self.loops.entry(loop_id.clone()).or_insert_with(|| Order::new(self.interest))
+    }
+}
+
+/// The state of the order of one loop: what was observed last.
+struct Order {
     hooks: bool,
     expected: Option<NextHook>,
     armed: Option<HookEntry>,
@@ -32,7 +66,7 @@ enum NextHook {
 }
 
 impl Order {
-    pub(super) fn new(interest: HookInterest) -> Self {
+    fn new(interest: HookInterest) -> Self {
         Self {
             hooks: interest == HookInterest::All,
             expected: None,
@@ -42,19 +76,6 @@ impl Order {
             in_turn: None,
             running: Vec::new(),
             awaiting_after_tool: Vec::new(),
-        }
-    }
-
-    pub(super) fn new_life(&mut self) {
-        let interest = if self.hooks { HookInterest::All } else { HookInterest::None };
-        *self = Self::new(interest);
-    }
-
-    pub(super) fn accept(&mut self, entry: &Entry) -> Result<(), Violation> {
-        match entry {
-            Entry::Life(_) => Ok(()),
-            Entry::Hook(hook) => self.hook(hook),
-            Entry::Event(event) => self.event(&event.event),
         }
     }
 
@@ -87,13 +108,11 @@ impl Order {
     }
 
     fn event(&mut self, event: &AgentEvent) -> Result<(), Violation> {
-        // Queued messages, permission events and journal outages may occur anywhere, and so may the end of a compaction
-        // that runs in the background.
+        // Queued messages and requests to stop may occur anywhere, and so may the end of a compaction that runs in the
+        // background.
         if matches!(
             event,
             AgentEvent::MessageQueued { .. }
-                | AgentEvent::JournalUnavailable { .. }
-                | AgentEvent::JournalRestored
                 | AgentEvent::AbortRequested
                 | AgentEvent::HookStopped { .. }
                 | AgentEvent::Compaction { .. }

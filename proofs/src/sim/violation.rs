@@ -30,6 +30,9 @@ pub enum Violation {
     /// A request does not contain the result of the previous turn.
     #[error("a request does not contain the previous turn: {0}")]
     Forgotten(String),
+    /// A loop saw something of a loop that ran at the same time.
+    #[error("a loop and its sibling were mixed up: {0}")]
+    Mixed(String),
     /// Hooks or events in the wrong order.
     #[error("wrong order: {0}")]
     WrongOrder(String),

@@ -1,7 +1,7 @@
 //! Logs everything observable of a simulated process, in one order.
 //!
 //! Hooks and events appear exactly in the order in which they happened: before a hook is logged, the events
-//! published up to then are. This type also implements the hooks of the world.
+//! published up to then are. [`LoopWatch`] implements the hooks of a loop.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
 use lariat_core::hooks::{Flow, HookInterest, Hooks};
-use lariat_core::id::{SessionId, ToolCallId};
+use lariat_core::id::{LoopId, SessionId, ToolCallId};
 use lariat_core::transcript::Window;
 use lariat_core::usage::Usage;
 use lariat_runtime::observe::Subscription;
@@ -17,7 +17,7 @@ use lariat_test::{FaultyStore, SeededRandom};
 use serde_json::Value;
 
 use super::entry::{Entry, HookEntry};
-use super::order::Order;
+use super::order::Orders;
 use super::violation::Violation;
 
 /// The observer of a simulated session.
@@ -31,7 +31,7 @@ pub(super) struct Watch {
 struct State {
     log: Vec<Entry>,
     events: Option<Subscription>,
-    order: Order,
+    order: Orders,
     violations: VecDeque<Violation>,
     random: SeededRandom,
 }
@@ -43,7 +43,7 @@ impl Watch {
         session_id: SessionId,
         random: SeededRandom,
     ) -> Arc<Self> {
-        let order = Order::new(interest);
+        let order = Orders::new(interest);
         let state = State { log: Vec::new(), events: None, order, violations: VecDeque::new(), random };
         Arc::new(Self { interest, store, session_id, state: Mutex::new(state) })
     }
@@ -85,10 +85,10 @@ impl Watch {
         state.log.push(entry);
     }
 
-    fn hook(&self, entry: HookEntry, percent_stop: u8) -> Flow {
+    fn hook(&self, loop_id: &LoopId, entry: HookEntry, percent_stop: u8) -> Flow {
         let mut state = self.lock();
         self.drain_locked(&mut state);
-        self.note(&mut state, Entry::Hook(entry));
+        self.note(&mut state, Entry::Hook(loop_id.clone(), entry));
         if state.random.chance(percent_stop) { Flow::Stop } else { Flow::Continue }
     }
 
@@ -105,9 +105,21 @@ impl Watch {
     }
 }
 
-impl Hooks for Watch {
+/// The hooks of one loop.
+pub(super) struct LoopWatch {
+    pub(super) watch: Arc<Watch>,
+    pub(super) loop_id: LoopId,
+}
+
+impl LoopWatch {
+    fn hook(&self, entry: HookEntry, percent_stop: u8) -> Flow {
+        self.watch.hook(&self.loop_id, entry, percent_stop)
+    }
+}
+
+impl Hooks for LoopWatch {
     fn interest(&self) -> HookInterest {
-        self.interest
+        self.watch.interest
     }
 
     fn before_loop(&self, _messages: &Window, _loop_index: u64) -> Flow {

@@ -4,32 +4,30 @@
 //! It outlives the processes: after a crash, the next process continues in the same world.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lariat_core::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
 };
 use lariat_core::context::TieredCompaction;
-use lariat_core::event::AgentEvent;
 use lariat_core::hooks::{FilterResult, HookAnswer, HookInterest, InputFilter, LifecycleEventKind};
-use lariat_core::id::{SessionId, ToolCallId};
+use lariat_core::id::{LoopId, SessionId, ToolCallId};
 use lariat_core::message::{AgentMessage, StopReason};
-use lariat_core::model::{ErrorDetail, ModelConfig, ProviderError, StreamConfig};
+use lariat_core::model::{ErrorDetail, ModelConfig, ProviderError};
 use lariat_core::permission::{PermissionDecision, PermissionRequest, Verdict};
 use lariat_core::run::RunConfig;
-use lariat_core::tool::{AgentTool, ToolEffects};
 use lariat_core::usage::Usage;
 use lariat_runtime::drive::{Lineage, MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
 use lariat_runtime::redact::Redactor;
 use lariat_test::{
-    Act, Answer, FaultRates, FaultyStore, Ledger, LedgerTool, Reply, ScriptedApprover, ScriptedHooks,
-    ScriptedModel, ScriptedPolicy, SeededEntropy, SeededRandom, VirtualClock,
+    Answer, FaultRates, FaultyStore, Ledger, Reply, ScriptedApprover, ScriptedHooks, ScriptedModel,
+    ScriptedPolicy, SeededEntropy, SeededRandom, VirtualClock,
 };
 use serde_json::json;
 
-use super::violation::Violation;
-use super::watch::Watch;
+use super::loop_ports::LoopPorts;
+use super::watch::{LoopWatch, Watch};
 
 /// Everything around the process.
 pub(super) struct World {
@@ -38,10 +36,19 @@ pub(super) struct World {
     pub(super) session_id: SessionId,
     pub(super) watch: Arc<Watch>,
     pub(super) model: Arc<ScriptedModel>,
-    pub(super) ledger: Ledger,
-    pub(super) ports: Arc<Ports>,
+    pub(super) ports: Arc<LoopPorts>,
     pub(super) config: Arc<RunConfig>,
-    pub(super) loops: u64,
+    /// What the user asks for, one after the other.
+    pub(super) tasks: Arc<[SimTask]>,
+}
+
+/// What the user asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SimTask {
+    /// One loop.
+    Loop,
+    /// This many branches at the same time, of which this one is selected.
+    Branches { count: usize, selected: usize },
 }
 
 impl World {
@@ -52,16 +59,16 @@ impl World {
         let store = Arc::new(store(&mut random, seed, &clock));
         let interest = if random.chance(60) { HookInterest::All } else { HookInterest::None };
         let watch = Watch::new(interest, Arc::clone(&store), session_id.clone(), seed.fork("hooks"));
-        let ledger = Ledger::new();
-        let model = model(seed, &clock, &watch, &store, &session_id);
-        let ports = Ports {
+        let model = model(seed, &clock);
+        let loop_id = LoopId::from("no loop");
+        let shared = Ports {
             model: model.clone(),
             request: RequestTemplate::new(ModelConfig::new("scripted", "sim")),
-            tools: tools(seed, &clock, &ledger, &watch, &store, &session_id),
+            tools: ToolSet::new([]),
             policy: Arc::new(policy(seed, &clock)),
             approver: if random.chance(70) { Some(Arc::new(approver(seed, &clock))) } else { None },
             redactor: Redactor::default(),
-            hooks: watch.clone(),
+            hooks: Arc::new(LoopWatch { watch: Arc::clone(&watch), loop_id: loop_id.clone() }),
             filters: if random.chance(20) { vec![Arc::new(SeededFilter(random.bits()))] } else { Vec::new() },
             sections: None,
             notes: None,
@@ -73,10 +80,30 @@ impl World {
             tool_grace: TOOL_GRACE,
             max_tool_output: MAX_TOOL_OUTPUT,
         };
-        let config = Arc::new(ports.run_config(run_config(&mut random)));
-        let loops = 1 + random.below(2);
-        Self { clock, store, session_id, watch, model, ledger, ports: Arc::new(ports), config, loops }
+        let mut ports = LoopPorts {
+            seed: seed.clone(),
+            clock: clock.clone(),
+            watch: Arc::clone(&watch),
+            store: Arc::clone(&store),
+            session_id: session_id.clone(),
+            model: Arc::clone(&model),
+            shared,
+            made: Mutex::default(),
+        };
+        // The traits of the tools are the same for every loop.
+        ports.shared.tools = ports.tools(&loop_id, &Ledger::new());
+        let config = Arc::new(ports.shared.run_config(run_config(&mut random)));
+        let tasks = (0..=random.below(2)).map(|_| task(&mut random)).collect();
+        Self { clock, store, session_id, watch, model, ports: Arc::new(ports), config, tasks }
     }
+}
+
+fn task(random: &mut SeededRandom) -> SimTask {
+    if random.chance(50) {
+        return SimTask::Loop;
+    }
+    let count = 2 + random.index(3);
+    SimTask::Branches { count, selected: random.index(count) }
 }
 
 fn store(random: &mut SeededRandom, seed: &SeededRandom, clock: &VirtualClock) -> FaultyStore {
@@ -132,40 +159,12 @@ fn run_config(random: &mut SeededRandom) -> RunConfig {
 }
 
 /// The model: mostly valid, sometimes broken in every way that real ones are.
-fn model(
-    seed: &SeededRandom,
-    clock: &VirtualClock,
-    watch: &Arc<Watch>,
-    store: &Arc<FaultyStore>,
-    session_id: &SessionId,
-) -> Arc<ScriptedModel> {
+fn model(seed: &SeededRandom, clock: &VirtualClock) -> Arc<ScriptedModel> {
     let mut random = seed.fork("model");
     let yields = random.chance(50);
-    let (watch, store, session_id) = (Arc::clone(watch), Arc::clone(store), session_id.clone());
-    let model = ScriptedModel::from_fn(move |index, request| {
-        check_request(request, &watch, &store, &session_id);
-        reply(&mut random, index)
-    });
+    let model = ScriptedModel::from_fn(move |index, _| reply(&mut random, index));
     let model = model.with_clock(clock.shared());
     Arc::new(if yields { model.with_yields() } else { model })
-}
-
-/// Checks that a request contains the result of the previous turn.
-fn check_request(request: &StreamConfig, watch: &Watch, store: &FaultyStore, session_id: &SessionId) {
-    let journal = store.acknowledged(session_id);
-    for event in journal.iter().rev() {
-        match &event.event {
-            AgentEvent::Compaction { .. } => return,
-            AgentEvent::TurnEnd { message, tool_results, .. } if !tool_results.is_empty() => {
-                let there = |id| request.messages.iter_back().any(|message| message.id() == id);
-                if !there(message.id()) || !tool_results.iter().all(|result| there(result.id())) {
-                    watch.report(Violation::Forgotten(format!("{message:?}")));
-                }
-                return;
-            }
-            _ => {}
-        }
-    }
 }
 
 fn reply(random: &mut SeededRandom, index: usize) -> Reply {
@@ -223,59 +222,6 @@ fn calls(random: &mut SeededRandom, index: usize) -> Reply {
     };
     let calls: Vec<_> = (0..count).map(|at| one(at, random)).collect();
     Reply::calls(calls)
-}
-
-/// Tools: `read` may run concurrently with others, `write` and `exec` may not.
-fn tools(
-    seed: &SeededRandom,
-    clock: &VirtualClock,
-    ledger: &Ledger,
-    watch: &Arc<Watch>,
-    store: &Arc<FaultyStore>,
-    session_id: &SessionId,
-) -> ToolSet {
-    let tool = |name: &'static str, effects: ToolEffects| -> Arc<dyn AgentTool> {
-        let mut random = seed.fork(name);
-        let (watch, store, session_id) = (Arc::clone(watch), Arc::clone(store), session_id.clone());
-        let tool = LedgerTool::new(name, ledger.clone(), clock.shared()).with_effects(effects);
-        Arc::new(tool.with_script(move |invocation| {
-            check_dispatch(invocation.call_id, &watch, &store, &session_id);
-            act(&mut random)
-        }))
-    };
-    let all = ToolEffects::ALL;
-    ToolSet::new([tool("read", ToolEffects::READS), tool("write", ToolEffects::WRITES), tool("exec", all)])
-}
-
-/// Checks that a running tool is durably recorded as started.
-fn check_dispatch(call: &ToolCallId, watch: &Watch, store: &FaultyStore, session_id: &SessionId) {
-    let journal = store.acknowledged(session_id);
-    let started = journal.iter().rev().any(
-        |event| matches!(&event.event, AgentEvent::ToolExecutionStart { tool_call_id, .. } if tool_call_id == call),
-    );
-    if !started {
-        watch.report(Violation::RanBeforeRecorded(call.clone()));
-    }
-}
-
-fn act(random: &mut SeededRandom) -> Act {
-    let moment = Duration::from_millis(random.below(30_000));
-    match random.below(100) {
-        0..=39 => Act::text(format!("result {}", random.below(50))),
-        40..=49 => Act::text("line\n".repeat(1 + random.index(40))),
-        50..=69 => Act::text("done").after(moment),
-        70..=76 => Act::fail("it failed"),
-        77..=80 => Act::panic("scripted"),
-        81..=88 => Act::text("done")
-            .with_progress("working")
-            .with_update("so far")
-            .after(moment)
-            .with_progress("nearly"),
-        89..=92 => Act::text("at last").after(moment).ignoring_cancel(),
-        93..=95 => Act::never(),
-        96 => Act::never().ignoring_cancel(),
-        _ => Act::text(""),
-    }
 }
 
 /// The random number that decides the policy's verdict on a tool call: always the same for the same call.

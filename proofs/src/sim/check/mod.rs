@@ -1,8 +1,9 @@
-//! The invariants of a finished session: `journal` checks its journal, `prefix` recovers from every prefix of
-//! it.
+//! The invariants of a finished session: `journal` checks its journal, `groups` its branches, `prefix` recovers from every
+//! prefix of it.
 //!
 //! [`super::order`] and the world itself check what is observable during the run.
 
+mod groups;
 mod journal;
 mod prefix;
 
@@ -19,19 +20,22 @@ pub(super) fn finished(session: &Session) -> Result<u64, Violation> {
     if let Some(misuse) = world.store.misuses().first() {
         return Err(Violation::Misuse(format!("{misuse:?}")));
     }
-    let mut seen = std::collections::HashSet::new();
-    for execution in world.ledger.all() {
-        if !seen.insert(execution.call_id.clone()) {
-            return Err(Violation::RanTwice(execution.call_id));
-        }
-        if FORBIDDEN.contains(&verdict_roll(session.seed, &execution.call_id)) {
-            return Err(Violation::RanForbidden(execution.call_id));
-        }
-        if execution.tool != "read" && !execution.beside.is_empty() {
-            return Err(Violation::RanBeside(execution.call_id));
+    for (_, ledger) in world.ports.ledgers() {
+        let mut seen = std::collections::HashSet::new();
+        for execution in ledger.all() {
+            if !seen.insert(execution.call_id.clone()) {
+                return Err(Violation::RanTwice(execution.call_id));
+            }
+            if FORBIDDEN.contains(&verdict_roll(session.seed, &execution.call_id)) {
+                return Err(Violation::RanForbidden(execution.call_id));
+            }
+            if execution.tool != "read" && !execution.beside.is_empty() {
+                return Err(Violation::RanBeside(execution.call_id));
+            }
         }
     }
     let events = world.store.survivors(&world.session_id);
     journal::check(&events, &world.config)?;
+    groups::check(&events)?;
     prefix::check(&events, &world.config)
 }
