@@ -111,7 +111,7 @@ impl Parser {
                  *** Delete File: d\n*** End Patch\n",
             ],
             Self::Event => &["{\"v\":1,\"seq\":1,\"id\":\"00000000-0000-0000-0000-000000000001\",\
-                 \"timestamp\":\"2025-11-15T00:00:00.123Z\",\"loop_id\":\"s.c.1\",\"type\":\"TurnStart\",\"turn\":1}"],
+                 \"timestamp\":\"2025-11-15T00:00:00.123Z\",\"loop_id\":\"s.c.1\",\"type\":\"TurnStart\",\"turn_index\":1,\"triggered_by\":\"User\"}"],
             Self::Claude => &[
                 "{\"type\":\"summary\",\"summary\":\"t\",\"leafUuid\":\"b\"}\n{\"type\":\"user\",\"uuid\":\"a\",\
                  \"parentUuid\":null,\"sessionId\":\"s\",\"timestamp\":\"2025-11-15T00:00:00.123Z\",\"cwd\":\"/w\",\

@@ -238,7 +238,10 @@ impl vt100::Callbacks for Requests {
         self.0.push(format!("got control {byte}"));
     }
     fn unhandled_escape(&mut self, _: &mut vt100::Screen, _: Option<u8>, _: Option<u8>, byte: u8) {
-        self.0.push(format!("got escape {byte}"));
+        // The end of a link. By itself it has no effect.
+        if byte != b'\\' {
+            self.0.push(format!("got escape {byte}"));
+        }
     }
     fn unhandled_csi(
         &mut self,
