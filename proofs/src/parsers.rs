@@ -212,9 +212,9 @@ fn check_patch(text: &str) {
 /// An event that was read is written and read again without a difference.
 fn check_event(input: &[u8]) {
     let Ok(event) = serde_json::from_slice::<EventRecord>(input) else { return };
-    let written = serde_json::to_vec(&event).expect("an event that was read can be written");
-    let again: EventRecord = serde_json::from_slice(&written).expect("an event that was written can be read");
-    assert_eq!(event, again);
+    let again =
+        serde_json::to_vec(&event).and_then(|written| serde_json::from_slice::<EventRecord>(&written));
+    assert_eq!(again.ok(), Some(event));
 }
 
 /// The events of an imported session have consecutive positions.
@@ -228,9 +228,8 @@ fn check_import(imported: Result<ImportedSession, InterchangeError>) {
 fn check_codeloops(input: &[u8]) {
     let Ok(imported) = codeloops::import(input) else { return };
     let Ok(written) = codeloops::export(&imported.records(0)) else { return };
-    let again = codeloops::import(&written).expect("an export can be imported");
-    let rewritten = codeloops::export(&again.records(0)).expect("an imported export can be exported");
-    assert_eq!(String::from_utf8_lossy(&written), String::from_utf8_lossy(&rewritten));
+    let again = codeloops::import(&written).and_then(|again| codeloops::export(&again.records(0)));
+    assert_eq!(again.ok(), Some(written));
 }
 
 /// The body is the end of the text.
@@ -247,7 +246,7 @@ fn check_front_matter(text: &str) {
 /// A configuration that was read names what it starts.
 fn check_mcp_config(text: &str) {
     let Ok(entry) = serde_json::from_str::<Value>(text) else { return };
-    let variable = |name: &str| (name.len() % 2 == 0).then(|| name.to_lowercase());
+    let variable = |name: &str| name.len().is_multiple_of(2).then(|| name.to_lowercase());
     if let Ok(config) = McpServerConfig::parse("server", &entry, "project", &variable) {
         assert!(!config.transport.target().is_empty() && !config.identity().is_empty(), "{config:?}");
     }

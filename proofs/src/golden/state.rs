@@ -41,7 +41,7 @@ impl SessionState {
         let fold = SessionFold::of(events);
         let tip = fold.tip();
         let (transcript, repairs) = fold.conversation(tip);
-        let conversation: Vec<Value> = transcript.window().iter().map(|message| json(message)).collect();
+        let conversation: Vec<Value> = transcript.window().iter().map(json).collect();
         let queued: Vec<Value> =
             fold.queued_messages().map(|(queue, message)| json(&(queue, message))).collect();
         let open: Vec<Value> = fold.open_loops().map(json).collect();
