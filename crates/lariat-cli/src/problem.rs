@@ -66,6 +66,9 @@ impl fmt::Display for Problem {
 impl From<ServiceError> for Problem {
     fn from(error: ServiceError) -> Self {
         let cause = error.to_string();
+        if error.is_model_failure() {
+            return Self::new(Exit::Model, cause);
+        }
         match error {
             ServiceError::NoModel => Self {
                 lacks_model: true,
@@ -88,6 +91,12 @@ impl From<ServiceError> for Problem {
             | ServiceError::NothingToContinue(_) => {
                 Self::new(Exit::Session, cause).hint("`lariat sessions list` lists all sessions")
             }
+            ServiceError::NotALoop(_) => Self::new(Exit::Session, cause)
+                .hint("`lariat metrics --json` lists the loops of this directory"),
+            ServiceError::LoopEnded(id) => Self::new(Exit::Session, cause)
+                .hint(format!("start another one, or continue its conversation with `lariat run --resume {id}`")),
+            ServiceError::ExternalAgent(_) => Self::new(Exit::Setup, cause)
+                .hint("check that the program is installed; commands run in the sandbox unless you pass `--no-sandbox`"),
             ServiceError::SessionExists(id) => Self::new(Exit::Session, cause)
                 .hint(format!("continue it with `lariat run --resume {id}`, or choose another id")),
             ServiceError::Store(error) => Self::from(error),

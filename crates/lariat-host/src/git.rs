@@ -9,7 +9,12 @@
 //! The temporary directory exists only while a git command runs. Invariant: no program except git itself is started,
 //! and nothing is written to the repository.
 //!
-//! Writing (commits, branches, work trees) is not supported here.
+//! Writing to the repository (commits, branches, work trees) is not supported here. [`WorkTreeSnapshots`] saves states of a
+//! work tree in a git directory of its own.
+
+mod snapshots;
+
+pub use snapshots::{TreeDiff, WorkTreeSnapshots};
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -19,7 +24,7 @@ use std::time::Duration;
 
 use lariat_core::cancel::CancellationToken;
 
-use crate::process::{CaptureLimits, Environment, Exit, Launch, Output, ProcessError, Supervisor};
+use crate::process::{CaptureLimits, End, Environment, Exit, Launch, Output, ProcessError, Supervisor};
 
 /// Time limit of a git command.
 const TIME: Duration = Duration::from_secs(30);
@@ -181,8 +186,22 @@ impl Git {
     /// [`GitError`].
     async fn read<T: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = T>) -> Result<String, GitError> {
         let words: Vec<OsString> = words.into_iter().map(|word| word.as_ref().to_owned()).collect();
-        let command = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
         let view = TemporaryGitDir::make(&self.scratch, &Directories::find(&self.work_tree)?)?;
+        let ran = self.run(&view.0, words, TIME, &[0]).await;
+        // The caller need not wait until the directory is removed.
+        drop(tokio::task::spawn_blocking(move || drop(view)));
+        ran
+    }
+
+    /// Runs git with this git directory. Returns its output if it ends with one of these codes.
+    async fn run(
+        &self,
+        git_directory: &Path,
+        words: Vec<OsString>,
+        time: Duration,
+        codes: &[i32],
+    ) -> Result<String, GitError> {
+        let command = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
         let limits =
             CaptureLimits { head: OUTPUT_LIMIT / 2, tail: OUTPUT_LIMIT / 2, ..CaptureLimits::default() };
         let launch = Launch::new("git", &self.work_tree)
@@ -194,17 +213,21 @@ impl Git {
             ])
             .with_arguments(words)
             .with_environment(
-                self.environment.clone().with("GIT_DIR", &view.0).with("GIT_WORK_TREE", &self.work_tree),
+                self.environment
+                    .clone()
+                    .with("GIT_DIR", git_directory)
+                    .with("GIT_WORK_TREE", &self.work_tree),
             )
             .with_output(Output::Separate)
             .with_capture(limits)
-            .with_time(Some(TIME));
-        let finished = self.supervisor.run(launch, &CancellationToken::new()).await;
-        // The caller need not wait until the directory is removed.
-        drop(tokio::task::spawn_blocking(move || drop(view)));
-        let finished = finished?;
-        match finished.exit {
-            Exit::Code(0) => Ok(finished.output.text()),
+            .with_time(Some(time));
+        let finished = self.supervisor.run(launch, &CancellationToken::new()).await?;
+        match (finished.exit, finished.end) {
+            (Exit::Code(code), End::Exited) if codes.contains(&code) => Ok(finished.output.text()),
+            (_, End::TimedOut) => {
+                let message = format!("it took longer than {} s", time.as_secs());
+                Err(GitError::Failed { command, message })
+            }
             _ => Err(GitError::Failed { command, message: finished.errors.text().trim().to_owned() }),
         }
     }

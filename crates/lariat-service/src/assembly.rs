@@ -168,6 +168,9 @@ impl Session {
             if let Some(day) = daily(&parts)? {
                 builder = builder.daily_budget(day);
             }
+            if let Some(pool) = &driving.budget_pool {
+                builder = builder.budget_pool(pool.clone());
+            }
         }
         if let Some(words) = &driving.system_prompt {
             builder = builder.system_prompt(words.as_str());
@@ -211,8 +214,11 @@ impl Session {
         if let Some(tokens) = settings.max_tokens {
             builder = builder.max_tokens(u32::try_from(tokens.get()).unwrap_or(u32::MAX));
         }
-        let mut description = Description::default();
-        description.cwd = Some(place.path().display().to_string());
+        let description = driving.description.clone().unwrap_or_else(|| {
+            let mut description = Description::default();
+            description.cwd = Some(place.path().display().to_string());
+            description
+        });
         if let Some(transcript) = transcript {
             builder = builder.observer(transcript);
         }

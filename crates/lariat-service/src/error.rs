@@ -85,6 +85,15 @@ pub enum ServiceError {
     /// The agent failed.
     #[error(transparent)]
     Agent(AgentError),
+    /// The session is not a loop of an actor and a critic.
+    #[error("session `{0}` is not a loop of an actor and a critic")]
+    NotALoop(String),
+    /// The loop cannot go on, because it ended.
+    #[error("the loop of session `{0}` has ended")]
+    LoopEnded(String),
+    /// Another agent, or the check of a loop, cannot run, for this reason.
+    #[error("{0}")]
+    ExternalAgent(String),
     /// The answer schema is invalid.
     #[error("{0}")]
     Schema(String),
@@ -121,6 +130,11 @@ impl ServiceError {
     /// Whether a run of the session was interrupted, so that it must be continued first.
     pub const fn is_interrupted_run(&self) -> bool {
         matches!(self, Self::Agent(AgentError::Interrupted(_)))
+    }
+
+    /// Whether a model failed permanently.
+    pub const fn is_model_failure(&self) -> bool {
+        matches!(self, Self::Agent(AgentError::Failed(_)))
     }
 
     /// Whether the conversation was not compacted, because compaction is off or would not help.

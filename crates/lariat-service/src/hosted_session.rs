@@ -18,6 +18,7 @@ use crate::loaded_project::LoadedProject;
 use crate::only_session::{AgentFacts, OnlySession};
 use crate::service::SessionSelector;
 use crate::session::SessionOptions;
+use crate::user_shell::SessionShell;
 use crate::{LocalService, ServiceError};
 
 /// How often the model may try again if its answer does not match the schema.
@@ -47,6 +48,15 @@ pub enum AnswerCheck {
 #[derive(Clone, Copy, Debug)]
 pub struct AnswerAttempts {
     left: u32,
+}
+
+impl AnswerAttempts {
+    /// Uses one more attempt. Returns false if none is left.
+    pub(crate) fn use_one(&mut self) -> bool {
+        let left = self.left.checked_sub(1);
+        self.left = left.unwrap_or_default();
+        left.is_some()
+    }
 }
 
 impl Default for AnswerAttempts {
@@ -94,6 +104,16 @@ impl HostedSession {
         self.only.facts()
     }
 
+    /// The agent of the session, to record what happens between its runs.
+    pub(crate) fn agent(&self) -> lariat_runtime::Agent {
+        self.only.agent()
+    }
+
+    /// The shell for commands of the user.
+    pub(crate) fn shell(&self) -> Option<SessionShell> {
+        self.only.shell()
+    }
+
     /// The permission mode that applies if the client chooses the one with this name; `None` if there is no such mode. The
     /// settings may permit a stricter mode only.
     pub fn permitted_mode(&self, name: &str) -> Option<Mode> {
@@ -131,9 +151,7 @@ impl HostedSession {
             Ok(value) => return Some(AnswerCheck::Match(value)),
             Err(problem) => problem,
         };
-        let Some(left) = attempts.left.checked_sub(1) else { return Some(AnswerCheck::Mismatch(problem)) };
-        attempts.left = left;
-        Some(AnswerCheck::Retry(problem))
+        Some(if attempts.use_one() { AnswerCheck::Retry(problem) } else { AnswerCheck::Mismatch(problem) })
     }
 
     /// Runs the hooks for the end of the session, flushes traces and ends MCP servers, and waits for all.

@@ -1,5 +1,6 @@
 //! The session API for every front end, such as the command line.
 //!
+//! - [`actor_critic`]: loops in which one agent works and another one judges.
 //! - [`config`]: all settings, their effective values, and where each was set.
 //! - [`local`]: loads a workspace of this machine, with its trust.
 //! - [`loaded_project`]: a directory with its settings. [`models`]: resolves a model's name. [`model_servers`]: asks model
@@ -17,6 +18,8 @@
 //! - [`images`]: images of a prompt. [`source_symbols`]: the definitions in source files.
 //! - [`process`]: this process and the programs that it starts. [`sandbox_probe`]: finds a working sandbox. [`otlp`]: sends spans and metrics to a collector.
 
+#[cfg(feature = "service")]
+pub mod actor_critic;
 #[cfg(feature = "service")]
 mod agent_definitions;
 #[cfg(feature = "service")]

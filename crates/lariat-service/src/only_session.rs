@@ -4,12 +4,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lariat_core::model::ModelConfig;
 use lariat_guard::Mode;
-use lariat_runtime::Gate;
 use lariat_runtime::typed::AnswerSchema;
+use lariat_runtime::{Agent, Gate};
 
 use crate::loaded_project::LoadedProject;
 use crate::mcp::{McpServerReport, McpServers};
 use crate::session::{Session, SessionOptions};
+use crate::user_shell::SessionShell;
 
 /// What an agent is made of.
 #[derive(Clone, Debug)]
@@ -42,6 +43,8 @@ struct State {
 /// The parts of the newest agent that a client asks about.
 #[derive(Clone)]
 struct AgentParts {
+    agent: Agent,
+    shell: Option<SessionShell>,
     model: ModelConfig,
     tools: Vec<String>,
     mcp: Arc<McpServers>,
@@ -54,6 +57,8 @@ struct AgentParts {
 impl AgentParts {
     fn of(session: &Session) -> Self {
         Self {
+            agent: session.agent.clone(),
+            shell: session.shell(),
             model: session.model().clone(),
             tools: session.tools().to_vec(),
             mcp: Arc::clone(&session.mcp),
@@ -93,6 +98,16 @@ impl OnlySession {
     pub(crate) fn facts(&self) -> AgentFacts {
         let AgentParts { model, tools, mcp, gate, is_sandboxed, notices, .. } = self.state().agent.clone();
         AgentFacts { model, tools, mcp_servers: mcp.reports(), mode: gate.mode(), is_sandboxed, notices }
+    }
+
+    /// The newest agent, to record what happens between its runs.
+    pub(crate) fn agent(&self) -> Agent {
+        self.state().agent.agent.clone()
+    }
+
+    /// The shell of the newest agent.
+    pub(crate) fn shell(&self) -> Option<SessionShell> {
+        self.state().agent.shell.clone()
     }
 
     /// The mode that applies if a client chooses this one: the settings may not permit it.

@@ -160,7 +160,7 @@ impl ServedSession {
 }
 
 /// Cancels a call when its caller no longer waits.
-struct CancelOnDrop(CancellationToken);
+pub(crate) struct CancelOnDrop(pub(crate) CancellationToken);
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {

@@ -232,6 +232,16 @@ impl LocalService {
         self.assemble_by_id(place, session_id, Purpose::Calling, driving).await
     }
 
+    /// The keys of model providers.
+    pub(crate) fn keys(&self) -> Arc<dyn Keys> {
+        Arc::clone(&self.keys)
+    }
+
+    /// The environment that programs inherit.
+    pub(crate) const fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
     /// What undo recorded in a directory.
     pub(crate) fn file_history(&self, directory: &str) -> DirectoryHistory {
         let (folders, open) = (self.folders.clone(), self.undo.clone());

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use lariat_core::content::Content;
 use lariat_core::editor_files::EditorFiles;
+use lariat_core::event::Description;
 use lariat_core::id::{MessageId, SessionId};
 use lariat_core::message::{AgentMessage, Message, SharedMessage, UserMessage};
 use lariat_core::model::ModelConfig;
 use lariat_core::tool::AgentTool;
 use lariat_runtime::prompt::ContextReport;
 use lariat_runtime::typed::AnswerSchema;
-use lariat_runtime::{Agent, CompactionReport, Gate, Plan, RunStream};
+use lariat_runtime::{Agent, BudgetPool, CompactionReport, Gate, Plan, RunStream};
 use serde_json::Value;
 
 use crate::local::{CommandFiles, GitNotes};
@@ -39,6 +40,10 @@ pub struct SessionOptions {
     pub has_clients: bool,
     /// The editor that has the session open: its tools see what the user has not saved there.
     pub editor: Option<Arc<dyn EditorFiles>>,
+    /// A budget that the session shares with others.
+    pub budget_pool: Option<BudgetPool>,
+    /// The description of a session that this creates; its working directory if `None`.
+    pub description: Option<Description>,
     /// The directory of Claude Code, for transcripts; `~/.claude` if `None`.
     pub claude_directory: Option<PathBuf>,
 }

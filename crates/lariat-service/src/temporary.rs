@@ -26,13 +26,16 @@ pub(crate) fn directory(folders: &UserDirectories, session: &str) -> io::Result<
     Ok(own)
 }
 
-/// Removes the directory of a session, if there is one.
-#[expect(clippy::disallowed_methods, reason = "Lariat's own directory")]
+/// Removes the directory of a session, and the snapshots of its loop, if there are any.
+#[expect(clippy::disallowed_methods, reason = "Lariat's own directories")]
 pub(crate) fn remove(folders: &UserDirectories, session: &str) -> io::Result<()> {
-    match std::fs::remove_dir_all(folders.temporary(session)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
+    for directory in [folders.temporary(session), folders.loop_snapshots(session)] {
+        match std::fs::remove_dir_all(directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            other => other?,
+        }
     }
+    Ok(())
 }
 
 #[expect(clippy::disallowed_methods, reason = "Lariat's own directories")]

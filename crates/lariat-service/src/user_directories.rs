@@ -71,6 +71,11 @@ impl UserDirectories {
         self.state.join("tmp").join(session.replace('/', "-"))
     }
 
+    /// The state of the files before a loop of an actor and a critic.
+    pub fn loop_snapshots(&self, session: &str) -> PathBuf {
+        self.state.join("loops").join(session.replace('/', "-"))
+    }
+
     /// The checkpoints of a workspace. The name contains the workspace's path, so that users can recognize it.
     pub fn undo(&self, workspace: &Path) -> PathBuf {
         self.state.join("undo").join(name_of(workspace))

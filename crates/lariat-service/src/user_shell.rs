@@ -21,6 +21,7 @@ use serde_json::json;
 const SECONDS: u64 = 600;
 
 /// The shell of a session.
+#[derive(Clone)]
 pub(crate) struct SessionShell {
     pub(crate) bash: Arc<dyn AgentTool>,
     pub(crate) gate: Arc<Gate>,

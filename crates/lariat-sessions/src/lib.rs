@@ -11,6 +11,7 @@
 //! and what it does are one write; a command is applied at most once, however often a client sends it.
 
 mod asks;
+mod bounded_text;
 mod factory;
 mod fold;
 mod host_state;
@@ -22,6 +23,7 @@ mod requests;
 mod session;
 
 pub use asks::plan_digest;
+pub use bounded_text::bounded_text;
 pub use factory::{
     AgentFactory, AgentRequest, FileHistory, HostedAgent, MessageModel, PermissionModes, RetryMessage,
     ShellOutput, UserShell,

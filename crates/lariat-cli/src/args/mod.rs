@@ -1,10 +1,11 @@
 //! Command-line arguments. The doc comments here are the help, the manual page and the descriptions in completions.
 //!
-//! - `background`: commands for sessions in the background.
+//! - `actor_critic`: `lariat loop` and `lariat metrics`. `background`: commands for sessions in the background.
 //! - `run`: flags of `lariat run`; `task`: a run, from our flags or, with `compat`, from Claude Code's. `sessions`: `lariat sessions` and
 //!   `lariat replay`. `session_state`: commands that change the state of one session. `memory`: `lariat memory`. `manage`: every
 //!   other command.
 
+pub(crate) mod actor_critic;
 pub(crate) mod background;
 pub(crate) mod compat;
 pub(crate) mod manage;
@@ -23,6 +24,7 @@ use clap::error::{ContextKind, ErrorKind};
 use clap::{Parser, Subcommand};
 
 use crate::exit::Exit;
+use actor_critic::{LoopArgs, MetricsArgs};
 pub(crate) use background::AcpArgs;
 use background::{AttachArgs, HostArgs, PsArgs, StopArgs};
 use manage::{
@@ -54,6 +56,10 @@ pub(crate) enum Command {
     /// Run one task and print the answer.
     #[command(visible_alias = "r")]
     Run(Box<RunArgs>),
+    /// Let an actor work and a critic judge, until the task is done.
+    Loop(Box<LoopArgs>),
+    /// Show success rate, iterations, time and cost of loops.
+    Metrics(MetricsArgs),
     /// List, show, export, fork and repair sessions.
     Sessions(SessionsArgs),
     /// List the sessions that run in the background.

@@ -20,6 +20,7 @@ mod goals;
 mod init;
 mod mcp;
 mod memory;
+mod metrics;
 mod models;
 mod openapi;
 mod permissions;
@@ -93,6 +94,8 @@ pub(crate) fn start() -> ExitCode {
         match args.command {
             Command::Complete(args) => block_on(shell::complete(&env, args)),
             Command::Run(args) => block_on(run::run(&env, *args)),
+            Command::Loop(args) => block_on(run::run_loop(&env, *args)),
+            Command::Metrics(args) => block_on(metrics::metrics(&env, &args)),
             Command::Sessions(args) => block_on(sessions::sessions(&env, args)),
             Command::Ps(args) => block_on(background::ps(&env, &args)),
             Command::Attach(args) if !args.json && ui::has_screen(&env) => {

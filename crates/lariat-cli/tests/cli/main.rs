@@ -10,6 +10,7 @@
 )]
 
 mod acp;
+mod actor_critic;
 mod agents;
 mod background;
 mod background_kills;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use lariat_host::git::{Git, GitError};
+use lariat_host::git::{Git, GitError, WorkTreeSnapshots};
 use lariat_host::process::Supervisor;
 
 use crate::temp_directory::{TempDirectory, environment};
@@ -210,4 +210,79 @@ async fn reads_a_linked_work_tree_but_no_borrowed_one() {
     std::fs::write(stranger.join(".git/commondir"), path.join(".git").to_str().unwrap()).unwrap();
     assert!(matches!(open(&stranger, &folder), Err(GitError::Foreign(_))));
     assert!(matches!(open(folder.path(), &folder), Err(GitError::NotARepository(_))));
+}
+
+async fn snapshots(path: &Path, folder: &TempDirectory) -> WorkTreeSnapshots {
+    let directory = folder.path().join("snapshots");
+    let _ = std::fs::create_dir(&directory);
+    WorkTreeSnapshots::open(path, &directory, &environment(), &Supervisor::new()).unwrap()
+}
+
+#[tokio::test]
+async fn snapshots_show_new_files_and_commits_but_no_earlier_changes() {
+    let folder = TempDirectory::new();
+    let path = repository(&folder, &[]);
+    std::fs::write(path.join(".gitignore"), "ignored.txt\n").unwrap();
+    let before = snapshots(&path, &folder).await.take().await.unwrap();
+    std::fs::write(path.join("ignored.txt"), "x").unwrap();
+    std::fs::write(path.join("committed.txt"), "1\n2\n").unwrap();
+    git(&path, &["add", "committed.txt"]);
+    git(&path, &["commit", "-qm", "Second"]);
+    std::fs::write(path.join("untracked.txt"), "3\n").unwrap();
+    std::fs::write(path.join("a.txt"), "three\n").unwrap();
+    let status = || {
+        Command::new("git")
+            .args(["--no-optional-locks", "status", "--porcelain"])
+            .current_dir(&path)
+            .output()
+            .unwrap()
+            .stdout
+    };
+    let (index, seen) = (std::fs::read(path.join(".git/index")).unwrap(), status());
+    let objects = || {
+        let list = Command::new("git").args(["count-objects", "-v"]).current_dir(&path).output().unwrap();
+        String::from_utf8(list.stdout).unwrap()
+    };
+    let counted = objects();
+    // Another process continues with the same directory.
+    let snapshots = snapshots(&path, &folder).await;
+    let after = snapshots.take().await.unwrap();
+    let diff = snapshots.diff(&before, &after).await.unwrap();
+    assert_eq!(diff.files, ["a.txt", "committed.txt", "untracked.txt"], "{}", diff.patch);
+    assert_eq!((diff.insertions, diff.deletions), (4, 1));
+    assert!(diff.patch.contains("-two\n+three\n"), "compared with the changed file: {}", diff.patch);
+    assert!(!diff.patch.contains("new file.txt"), "it was there before");
+    assert_eq!(std::fs::read(path.join(".git/index")).unwrap(), index, "the user's index");
+    assert_eq!((status(), objects()), (seen, counted), "the user's repository");
+    snapshots.remove().unwrap();
+    assert!(!folder.path().join("snapshots").exists());
+}
+
+#[tokio::test]
+async fn snapshots_of_a_hostile_repository_execute_nothing() {
+    let folder = TempDirectory::new();
+    let path = repository(&folder, &[]);
+    let mark = folder.path().join("mark");
+    poison(&path, &mark);
+    let snapshots = snapshots(&path, &folder).await;
+    let before = snapshots.take().await.unwrap();
+    std::fs::write(path.join("a.txt"), "other\n").unwrap();
+    let after = snapshots.take().await.unwrap();
+    assert_eq!(snapshots.diff(&before, &after).await.unwrap().files, ["a.txt"]);
+    assert!(!mark.exists(), "a program of the repository ran");
+}
+
+#[tokio::test]
+async fn directory_without_repository_has_snapshots() {
+    let folder = TempDirectory::new();
+    let path = folder.path().join("plain");
+    std::fs::create_dir(&path).unwrap();
+    std::fs::write(path.join("a.txt"), "one\n").unwrap();
+    let snapshots = snapshots(&path, &folder).await;
+    let before = snapshots.take().await.unwrap();
+    std::fs::remove_file(path.join("a.txt")).unwrap();
+    let after = snapshots.take().await.unwrap();
+    let diff = snapshots.diff(&before, &after).await.unwrap();
+    assert_eq!((diff.files.as_slice(), diff.deletions), (["a.txt".to_owned()].as_slice(), 1));
+    assert!(!path.join(".git").exists());
 }

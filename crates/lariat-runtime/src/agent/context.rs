@@ -552,7 +552,7 @@ impl AgentContext {
         effects: Vec<CommandEffect>,
         records: &mut Vec<EventRecord>,
     ) -> Result<(), AgentError> {
-        let (redactor, tip) = (&config.ports.redactor, self.base);
+        let (redactor, mut tip) = (&config.ports.redactor, self.base);
         for mut effect in effects {
             match &mut effect {
                 CommandEffect::Queue(_, message) | CommandEffect::Message(message) => {
@@ -564,7 +564,13 @@ impl AgentContext {
                 CommandEffect::Note(event) => redaction::note(redactor, event),
                 _ => {}
             }
+            let added = match &effect {
+                CommandEffect::Message(message) => Some(message.id()),
+                _ => None,
+            };
             let event = effect.event(by, tip).ok_or(AgentError::NotAsked)?;
+            // The next message of the same write follows this one.
+            tip = added.or(tip);
             records.push(self.new_record(config, event));
         }
         Ok(())

@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 
 use super::commands::unsupported;
 use super::{Accepted, Owner};
+use crate::bounded_text::bounded_text;
 use crate::factory::{ShellOutput, UserShell};
 use crate::problems;
 
@@ -129,20 +130,9 @@ fn start(shell: Arc<dyn UserShell>, call_id: String, id: CommandId, command: Str
 /// The message from which the model learns of the command.
 fn message_text(command: &str, output: &ShellOutput) -> String {
     let mut text = format!("I ran this command myself:\n\n$ {command}\n\n");
-    text.push_str(&bounded(&output.text));
+    text.push_str(&bounded_text(&output.text, LONGEST_OUTPUT));
     if let Some(problem) = &output.problem {
         text.push_str(&format!("[The command did not run to its end: {problem}.]\n"));
     }
     text
-}
-
-/// Keeps the start and the end of a long output.
-fn bounded(text: &str) -> String {
-    if text.len() <= LONGEST_OUTPUT {
-        return text.to_owned();
-    }
-    let start = text.floor_char_boundary(LONGEST_OUTPUT / 2);
-    let end = text.ceil_char_boundary(text.len() - LONGEST_OUTPUT / 2);
-    let part = |range| text.get(range).unwrap_or_default();
-    format!("{}\n[… {} bytes omitted …]\n{}", part(0..start), end - start, part(end..text.len()))
 }

@@ -24,6 +24,8 @@ use super::{
 
 /// Prefix of the kind of extension messages that contain a line.
 const KIND: &str = "codeloops/";
+/// The tag of sessions with iterations, also of those that Lariat runs itself.
+const TAG: &str = "loop";
 /// The user message for a critic's decision without feedback.
 const NO_FEEDBACK: &str = "Continue.";
 
@@ -150,6 +152,7 @@ impl SessionImport {
     fn start(&mut self, number: usize, line: &Map<String, Value>) {
         let prompt = text(line, "prompt").unwrap_or_default();
         self.about.title = title_of(prompt);
+        self.about.tags = vec![TAG.to_owned()];
         self.about.cwd = text(line, "working_dir").map(str::to_owned);
         self.actor = text(line, "actor_agent").unwrap_or("codeloops").to_owned();
         self.model = text(line, "actor_model").unwrap_or(&self.actor).to_owned();

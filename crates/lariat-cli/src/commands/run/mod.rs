@@ -7,9 +7,10 @@
 //! - `questions`: which key answers which question. `watch`: follows a run for a user or a script. `plan`: reviews a plan.
 //! - `feed`: the events of a session in one order. `client`: sends commands to its host. `figures`: what a run did, from its events.
 //!   `followed_run`: follows a run to its end.
-//! - `attached`: follows a session of the background host. `host`: serves a controlling program. `callbacks`: calls its functions for hooks. `output`: writes the output. `background`, `ending`: the closing messages.
+//! - `actor_critic`: runs loops of an actor and a critic. `attached`: follows a session of the background host. `host`: serves a controlling program. `callbacks`: calls its functions for hooks. `output`: writes the output. `background`, `ending`: the closing messages.
 //!   `files`: reads the prompt and other inputs.
 
+mod actor_critic;
 mod attached;
 mod background;
 mod callbacks;
@@ -55,6 +56,7 @@ use crate::failure::FailureContext;
 use crate::problem::Problem;
 use crate::process_env::{ProcessEnv, Stream};
 use crate::wire::json::Ending;
+pub(crate) use actor_critic::run_loop;
 pub(crate) use attached::attach;
 pub(crate) use files::{LIMIT as MAX_IMAGE_BYTES, image_content};
 use inputs::Inputs;

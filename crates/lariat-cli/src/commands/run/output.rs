@@ -99,6 +99,23 @@ impl RunOutput {
         Self { kind, out }
     }
 
+    /// The output of the actor in a loop: a live screen, or nothing.
+    pub(super) fn of_loop(theme: Theme, is_verbose: bool, is_json: bool) -> Self {
+        let verbosity = if is_verbose { Verbosity::Verbose } else { Verbosity::Normal };
+        let kind = match theme.is_terminal && !is_json {
+            true => Kind::Screen(Box::new(Printer::new(theme, verbosity))),
+            false => Kind::Quiet(None),
+        };
+        Self { kind, out: Stdout::default() }
+    }
+
+    /// Ends the live screen, if there is one.
+    pub(super) fn close_screen(&mut self) {
+        if let Kind::Screen(printer) = &mut self.kind {
+            self.out.write(&printer.finish());
+        }
+    }
+
     /// Whether this is a live screen for the user.
     pub(super) const fn is_screen(&self) -> bool {
         matches!(self.kind, Kind::Screen(_))

@@ -126,6 +126,25 @@ impl RunWatcher {
         self.stop.is_some() || self.hung_up
     }
 
+    /// Who stopped the program.
+    pub(super) const fn stop(&self) -> Option<Stop> {
+        self.stop
+    }
+
+    /// Ends the output of several runs.
+    pub(super) fn close_output(&mut self) {
+        self.run_output.close_screen();
+        self.report_refused_and_stopped();
+    }
+
+    /// Lists the tool calls that were denied, and the background commands that end now.
+    fn report_refused_and_stopped(&self) {
+        self.report_denied();
+        if let Some(words) = self.background.closing_note() {
+            report("note", &words);
+        }
+    }
+
     /// Whether a user can answer questions.
     pub(super) const fn is_interactive(&self) -> bool {
         self.interactive
@@ -270,10 +289,7 @@ impl RunWatcher {
     ) -> CommandResult {
         let Some(ended) = ended else { return Ok(Exit::Failed) };
         self.run_output.end(&ended);
-        self.report_denied();
-        if let Some(words) = self.background.closing_note() {
-            report("note", &words);
-        }
+        self.report_refused_and_stopped();
         for words in self.queue.texts() {
             let state = match session {
                 Some(_) => "still queued, the next run of this session sends it",

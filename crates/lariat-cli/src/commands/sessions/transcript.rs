@@ -109,7 +109,7 @@ pub(super) fn event(record: &EventRecord) -> String {
             None => ("message", String::new()),
         },
         AgentEvent::MessageQueued { message, .. } => ("queued", message_summary(message).1),
-        AgentEvent::MessagesImported { messages, .. } => ("imported", format!("{} messages", messages.len())),
+        AgentEvent::MessagesImported { messages, .. } => imported_summary(messages),
         AgentEvent::SessionImported(import) => {
             ("imported", format!("{} session {}", import.format, import.session_id))
         }
@@ -145,6 +145,25 @@ pub(super) fn event(record: &EventRecord) -> String {
     let about = display::line(&about);
     let line = format!("{:>6}  {}  {kind:<12} {about}", record.seq, print::time(record.timestamp));
     line.trim_end().to_owned()
+}
+
+/// What was added besides a run: a record of a loop, or messages of another program.
+fn imported_summary(messages: &[SharedMessage]) -> (&'static str, String) {
+    let [message] = messages else { return ("imported", format!("{} messages", messages.len())) };
+    let AgentMessage::Extension(record) = &**message else { return message_summary(message) };
+    let field = |name: &str| record.data.get(name).and_then(Value::as_str).unwrap_or_default();
+    match record.kind.strip_prefix("codeloops/") {
+        Some("session_start") => ("loop start", print::abbreviate(field("prompt"), CALL)),
+        Some("iteration") => {
+            let number = record.data.get("iteration_number").and_then(Value::as_u64).unwrap_or_default();
+            let feedback = print::abbreviate(field("feedback"), CALL);
+            ("iteration", format!("{number}: {} {feedback}", field("critic_decision")))
+        }
+        Some("session_end") => {
+            ("loop end", format!("{} {}", field("outcome"), print::abbreviate(field("summary"), CALL)))
+        }
+        _ => ("record", record.kind.clone()),
+    }
 }
 
 /// The author of a message, and its beginning.

@@ -1,0 +1,39 @@
+//! Loops of an actor and a critic: the actor works on a task, the critic judges the result, and its feedback goes back to the
+//! actor, until the critic says that the task is done or a limit is reached.
+//!
+//! The session of the loop is the session of the actor: each iteration is a prompt in it, so that approvals, undo and resume work
+//! as in any session. The critic has a session of its own for each iteration, and can only read. [`LoopRecord`] is the loop as
+//! the session records it; [`LoopRun`] carries out its steps. A front end sends the prompts to the actor, because it shows the
+//! run and asks for approvals:
+//!
+//! 1. [`LoopPlan`] resolves the agents and the limits. 2. The front end opens the session. 3. [`LoopRun::start`] saves the state
+//!    of the files. 4. For each [`LoopRun::step`]: prompt the actor, or [`LoopRun::act`], then [`LoopRun::review`].
+//!
+//! - `settings`: what is asked. `decision`: what critics answer. `prompts`: what both read. `critic`: asks Lariat as a critic.
+//! - `plan`: agents and limits. `run`: carries out the steps. `external`: other agents. `metrics`: what many loops achieved.
+
+mod critic;
+mod decision;
+mod external;
+mod metrics;
+mod plan;
+mod prompts;
+mod record;
+mod run;
+mod settings;
+
+pub use decision::CriticDecision;
+pub use external::ExternalAgent;
+pub use metrics::{LoopMetrics, MeasuredLoop};
+pub use plan::{LoopPlan, LoopSession};
+pub use record::{ActorOutput, ActorProgress, LoopEnd, LoopIteration, LoopOutcome, LoopRecord, LoopStep};
+pub use run::{Deadline, LoopRun, Review};
+pub use settings::{
+    DEFAULT_COST_USD, DEFAULT_ITERATIONS, DEFAULT_TIME, LoopAgent, LoopSettings, UnknownAgent,
+};
+
+/// The tag of sessions that are loops.
+pub const LOOP_TAG: &str = "loop";
+
+#[cfg(test)]
+mod tests;

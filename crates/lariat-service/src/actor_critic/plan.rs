@@ -1,0 +1,164 @@
+//! Resolves the agents and the limits of a loop, before its session is open.
+
+use lariat_core::budget::BudgetLimits;
+use lariat_core::id::SessionId;
+use lariat_core::usage::Cost;
+use lariat_runtime::{Agent, BudgetPool};
+
+use super::{DEFAULT_COST_USD, LoopAgent, LoopRecord, LoopSettings};
+use crate::models::Models;
+use crate::session::SessionOptions;
+use crate::user_shell::SessionShell;
+use crate::{HostedSession, LoadedProject, LocalService, ServiceError, Session};
+
+/// A loop whose agents and limits are known, before its session is open.
+pub struct LoopPlan {
+    pub(super) service: LocalService,
+    pub(super) place: LoadedProject,
+    pub(super) record: LoopRecord,
+    pub(super) settings: LoopSettings,
+    pub(super) pool: Option<BudgetPool>,
+    pub(super) models: (Option<String>, Option<String>),
+    /// Notes for the user.
+    pub notices: Vec<String>,
+}
+
+/// The session of a loop.
+pub enum LoopSession {
+    /// Lariat is the actor.
+    Hosted(HostedSession),
+    /// Another program is the actor; the session is only its record.
+    Recorded(Box<Session>),
+}
+
+impl LoopPlan {
+    /// Plans a new loop in a directory. Limits that the settings of the loop leave open come from those of the directory.
+    ///
+    /// # Errors
+    /// If a model is unknown or has no key.
+    pub fn new(
+        service: &LocalService,
+        place: &LoadedProject,
+        mut settings: LoopSettings,
+    ) -> Result<Self, ServiceError> {
+        let limits = &place.settings.limits;
+        settings.max_time = limits.time.unwrap_or(settings.max_time);
+        settings.max_cost = settings.max_cost.or(limits.cost).or(place.settings.budget.session);
+        Self::with(service, place, settings, LoopRecord::default())
+    }
+
+    /// Plans to go on with a loop. `limits` of the settings replace those of the record where the user gives new ones.
+    ///
+    /// # Errors
+    /// If the session is not a loop, or the loop ended.
+    pub async fn resume(
+        service: &LocalService,
+        place: &LoadedProject,
+        session_id: &SessionId,
+        change: impl FnOnce(&mut LoopSettings),
+    ) -> Result<Self, ServiceError> {
+        let events = service.events(session_id).await?;
+        let record = LoopRecord::of(events.iter().map(|event| &**event));
+        let mut settings =
+            record.settings.clone().ok_or_else(|| ServiceError::NotALoop(session_id.to_string()))?;
+        if record.end.is_some() {
+            return Err(ServiceError::LoopEnded(session_id.to_string()));
+        }
+        change(&mut settings);
+        Self::with(service, place, settings, record)
+    }
+
+    fn with(
+        service: &LocalService,
+        place: &LoadedProject,
+        mut settings: LoopSettings,
+        record: LoopRecord,
+    ) -> Result<Self, ServiceError> {
+        let keys = service.keys();
+        let models = Models::new(&place.settings, &*keys).with_catalogue(&place.catalogue);
+        let mut unpriced = None;
+        let mut name_of = |agent: &LoopAgent| -> Result<Option<String>, ServiceError> {
+            let model = match agent {
+                LoopAgent::Lariat { model: Some(name) } => models.find(name)?,
+                LoopAgent::Lariat { model: None } => models.selected_model()?,
+                other => return Ok(other.model().map(str::to_owned)),
+            };
+            if model.cost.is_none() {
+                unpriced = Some(model.id.clone());
+            }
+            Ok(Some(format!("{}/{}", model.provider, model.id)))
+        };
+        let names = (name_of(&settings.actor)?, name_of(&settings.critic)?);
+        let mut notices = Vec::new();
+        let uses_lariat = settings.actor.is_lariat() || settings.critic.is_lariat();
+        match (&unpriced, settings.max_cost) {
+            (Some(model), None) => {
+                notices
+                    .push(format!("the loop has no cost limit, because the price of `{model}` is unknown"));
+            }
+            (None, None) if uses_lariat => settings.max_cost = Some(Cost::from_usd(DEFAULT_COST_USD)),
+            _ => {}
+        }
+        if !(settings.actor.is_lariat() && settings.critic.is_lariat()) {
+            notices.push("Lariat does not know what other agents cost; its time limit applies to them, its cost limit does not".to_owned());
+        }
+        let pool = settings.max_cost.map(|most| {
+            let mut limits = BudgetLimits::none();
+            let left = most.as_nano_usd().saturating_sub(record.cost().as_nano_usd());
+            limits.cost = Some(Cost::from_nano_usd(left));
+            BudgetPool::new(limits)
+        });
+        let (service, place) = (service.clone(), place.clone());
+        Ok(Self { service, place, record, settings, pool, models: names, notices })
+    }
+
+    /// What the loop is asked to do.
+    pub const fn settings(&self) -> &LoopSettings {
+        &self.settings
+    }
+
+    /// Whether Lariat is the actor, so that the session must be hosted.
+    pub const fn is_hosted(&self) -> bool {
+        self.settings.actor.is_lariat()
+    }
+
+    /// The directory with the model of the actor, to open the session of the loop in.
+    pub fn place(&self) -> LoadedProject {
+        let mut place = self.place.clone();
+        if let LoopAgent::Lariat { model: Some(model) } = &self.settings.actor {
+            place.settings.model = Some(model.clone());
+        }
+        // The loop shares one limit among all its runs.
+        place.settings.limits.cost = None;
+        place
+    }
+
+    /// Adds what the session of the loop needs to its options.
+    pub fn prepare(&self, options: &mut SessionOptions) {
+        options.budget_pool.clone_from(&self.pool);
+    }
+}
+
+impl LoopSession {
+    pub(super) fn agent(&self) -> Agent {
+        match self {
+            Self::Hosted(session) => session.agent(),
+            Self::Recorded(session) => session.agent.clone(),
+        }
+    }
+
+    pub(super) fn shell(&self) -> Option<SessionShell> {
+        match self {
+            Self::Hosted(session) => session.shell(),
+            Self::Recorded(session) => session.shell(),
+        }
+    }
+
+    /// The id of the session.
+    pub fn id(&self) -> SessionId {
+        match self {
+            Self::Hosted(session) => session.id().clone(),
+            Self::Recorded(session) => session.id(),
+        }
+    }
+}
