@@ -104,13 +104,13 @@ mod tests {
 
     #[test]
     fn a_missing_test_a_helper_and_an_unknown_proof_are_problems() {
-        let source = "#[test]\nfn holds() {}\n\nfn helper() {}\n";
+        let source = "#[test]\nfn works() {}\n\nfn helper() {}\n";
         let read = |path: &str| (path == "crates/a/src/b.rs").then(|| source.to_owned());
-        let of = |text: &str| problems(&format!("# Page\n\n### 1. Holds\n\n{text}\n"), read);
-        assert_eq!(of("`crates/a/src/b.rs::holds`, `cargo xtask layers`"), Vec::<String>::new());
+        let of = |text: &str| problems(&format!("# Page\n\n### 1. Works\n\n{text}\n"), read);
+        assert_eq!(of("`crates/a/src/b.rs::works`, `cargo xtask layers`"), Vec::<String>::new());
         assert_eq!(of("`crates/a/src/b.rs::helper`").len(), 2);
-        assert_eq!(of("`crates/a/src/c.rs::holds`").len(), 2);
-        assert_eq!(of("words only"), ["1. Holds: names no test"]);
-        assert_eq!(of("`crates/a/src/b.rs::holds`, `cargo xtask lasso`").len(), 1);
+        assert_eq!(of("`crates/a/src/c.rs::works`").len(), 2);
+        assert_eq!(of("words only"), ["1. Works: names no test"]);
+        assert_eq!(of("`crates/a/src/b.rs::works`, `cargo xtask lasso`").len(), 1);
     }
 }

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn only_planted_commands_count_as_caught() {
+    fn only_planted_commands_report_caught_mistakes() {
         assert_eq!(entry("sandbox --planted", "9 of 9 planted mistakes caught").caught(), 9);
         assert_eq!(entry("mistakes mcp:", "the tests caught all 12 planted mistakes").caught(), 12);
         assert_eq!(entry("session-stores --planted", "unclosed sessions noticed: true").caught(), 1);

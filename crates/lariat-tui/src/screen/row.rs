@@ -177,7 +177,7 @@ mod tests {
         );
     }
 
-    /// A control character inside of a sequence, a link without an end, and a style that stayed on reached the terminal.
+    /// A control character inside a sequence, a link without an end, and a style that stayed on reached the terminal.
     #[test]
     fn leaves_out_broken_sequences_and_closes_open_styles() {
         assert_eq!(fit("\u{1b}[1\n;31mred", 9), ";31mred");

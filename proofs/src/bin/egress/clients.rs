@@ -79,7 +79,7 @@ pub(crate) enum Planted {
     FetchKnowsTheName,
     /// The user listed an internal address.
     ProxyListsTheAddress,
-    /// The server of a project counts as the user's.
+    /// The server of a project is treated as the user's.
     McpReachesAll,
     /// A client that checks a name and then resolves it again.
     ResolvesTwice,

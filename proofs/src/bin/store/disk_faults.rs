@@ -22,7 +22,7 @@ const FAULTS: [(&str, &[&str]); 5] = [
 ];
 /// Most calls of `openat` that fail: later ones are repetitions.
 const OPENS: u64 = 80;
-/// Sizes in bytes that no file may exceed: inside of the first records, at pages, and far into a run.
+/// Sizes in bytes that no file may exceed: inside the first records, at pages, and far into a run.
 const LARGEST_FILES: [u64; 10] = [1, 100, 512, 700, 4_096, 5_000, 12_288, 33_000, 70_000, 140_001];
 /// How much longer a run may take because of one fault.
 const RECOVERY: Duration = Duration::from_secs(5);

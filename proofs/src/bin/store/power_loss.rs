@@ -38,7 +38,7 @@ const SESSION: &str = "s";
 
 /// Planted mistakes.
 const MISTAKES: [&str; 4] = ["skips-syncs", "forgets-folders", "forgets-renames", IGNORES_FAILURE];
-/// A failed sync counts as a successful one.
+/// A failed sync is treated as a successful one.
 const IGNORES_FAILURE: &str = "ignores-failure";
 
 /// What happens to the first process.
@@ -333,7 +333,7 @@ fn run_processes(
         if !is_done && life > 0 {
             return Err(format!("process {life} did not complete"));
         }
-        // Whoever hears of no failure would believe that everything is safe.
+        // A user who sees no failure would believe that everything is safe.
         let is_failed = life == 0 && matches!(trouble, Trouble::FailedSync(_)) && mistake.is_none();
         if is_failed
             && is_done

@@ -173,7 +173,7 @@ fn compete(kind: Kind, options: &[&str], mistake: Option<&str>) -> Result<Vec<St
         let Some(seat_of) = usize::try_from(at).ok().and_then(|at| seats.get_mut(at)) else { continue };
         let is_long = round % LONG_STOP_EVERY == LONG_STOP_EVERY - 1;
         if is_long || dice.below(5) == 0 {
-            // Nobody may take the session from a process that lives, and afterwards it goes on.
+            // No other process may take the session from a process that lives, and afterwards it goes on.
             let pid = seat_of.child.id().to_string();
             let _ = Command::new("kill").args(["-STOP", &pid]).status();
             let is_owner = owner.load(Ordering::SeqCst) == at;
