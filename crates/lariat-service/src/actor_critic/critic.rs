@@ -72,9 +72,11 @@ impl LoopRun {
         place.settings.context.guidance = false;
         place.tools = Some(TOOLS.iter().map(|tool| (*tool).to_owned()).collect());
         let id = SessionId::from(format!("critic-{}-{number}", self.session.id()));
-        let mut options = SessionOptions::default();
-        options.schema = Some(CriticDecision::schema());
-        options.system_prompt = Some(prompts::CRITIC.to_owned());
+        let mut options = SessionOptions {
+            schema: Some(CriticDecision::schema()),
+            system_prompt: Some(prompts::CRITIC.to_owned()),
+            ..SessionOptions::default()
+        };
         self.plan.prepare(&mut options);
         let mut description = Description::default();
         description.title = Some(format!("Critic of iteration {number} of {}", self.session.id()));
