@@ -37,7 +37,7 @@ pub(crate) fn cursor(next: u64) -> Cursor {
 /// An event of a kind that no version knows, so that it must survive.
 pub(crate) fn event(seq: u64, text: &str) -> Event {
     read(json!({
-        "v": 9, "seq": seq, "id": uuid::Uuid::from_u128(u128::from(seq)), "timestamp": "2025-11-15T00:00:00.123Z",
+        "v": 1, "seq": seq, "id": uuid::Uuid::from_u128(u128::from(seq)), "timestamp": "2025-11-15T00:00:00.123Z",
         "type": "Teleported", "to": text,
     }))
 }

@@ -122,7 +122,7 @@ impl Clients {
         let opened = Workspace::open(&workspace).map_err(|error| error.to_string())?;
         let mut bench = Workbench::new(opened).with_commands(Commands::Unconfined);
         if planted == Some(Planted::FetchKnowsTheName) {
-            bench = bench.with_internal_host(&format!("v4-10-0-0-1.{ZONE}"));
+            bench = bench.with_internal_host(format!("v4-10-0-0-1.{ZONE}"));
         }
         let fetch = default_tools(&bench).into_iter().find(|tool| tool.name() == "fetch");
         let fetch = fetch.ok_or("there is no tool `fetch`")?;
@@ -168,7 +168,7 @@ impl Clients {
     pub(crate) async fn request_from_sandbox(&self, cases: &[&Case]) -> Result<(), String> {
         let list: String = cases.iter().map(|case| format!("{}\n", case.url)).collect();
         std::fs::write(self.place.join("list"), list).map_err(|error| error.to_string())?;
-        let mut listed = vec![Destination::host(&format!("*.{ZONE}")), Destination::host("localhost")];
+        let mut listed = vec![Destination::host(format!("*.{ZONE}")), Destination::host("localhost")];
         if self.planted == Some(Planted::ProxyListsTheAddress) {
             listed.push(Destination::host("10.0.0.1"));
         }
