@@ -54,8 +54,6 @@ const PROOFS: &[(&str, &str)] = &[
     ("injections", "injections --count 300"),
     ("injections-planted", "injections --planted"),
     ("hostile-repos", "repos"),
-    ("egress", "egress"),
-    ("egress-planted", "egress --planted"),
     ("tokens", "tokens --short"),
     ("long-run", "long --turns 120 --window 120000"),
     ("hostile-repos-planted", "repos --planted"),

@@ -67,8 +67,6 @@ pub enum Change {
     },
     /// A file, or the names in a directory, were synced.
     Sync(NodeId),
-    /// A sync failed. What it covered is gone: the kernel keeps the bytes for readers, and no later sync writes them.
-    FailedSync(NodeId),
     /// The program reported that an event is durable.
     Acknowledge {
         /// Its position.

@@ -105,13 +105,8 @@ impl Reader<'_> {
         let arguments = arguments.trim_end().trim_end_matches(')');
         let words: Vec<&str> = arguments.split(", ").collect();
         let word = |at: usize| words.get(at).copied().unwrap_or_default();
+        let Some(result) = number(result).filter(|result| *result >= 0) else { return Ok(()) };
         let ours = self.open.get(&number(word(0)).unwrap_or(-1)).copied();
-        let Some(result) = number(result).filter(|result| *result >= 0) else {
-            if let ("fsync" | "fdatasync", Some(open)) = (name, ours) {
-                self.ops.push(Op { begun, ended, change: Change::FailedSync(open.node) });
-            }
-            return Ok(());
-        };
         let mut add = |change| self.ops.push(Op { begun, ended, change });
         match name {
             "open" | "creat" | "openat" => {

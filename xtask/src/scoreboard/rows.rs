@@ -188,7 +188,7 @@ pub(super) const ROWS: &[Row] = &[
         title: "Egress",
         target: "300 addresses and redirects: no connection to a forbidden peer",
         commands: &["egress", "egress --planted"],
-        gap: Gap::None,
+        gap: Gap::Partial("connections that the proof reports and nothing explains yet"),
     },
     Row {
         number: 21,
