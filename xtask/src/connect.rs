@@ -7,6 +7,7 @@
 
 use anyhow::Result;
 
+use crate::build;
 use crate::command_line::CommandLine;
 use crate::node;
 use crate::python;
@@ -46,22 +47,20 @@ fn calls() -> CommandLine {
 /// Runs the tests of `lariat mcp serve` with the client of the official Python SDK, and measures the start of a session of the
 /// optimised program.
 fn served(python: &str, program: &str) -> CommandLine {
-    CommandLine::cargo(
-        "test --locked -p lariat-cli --test cli mcp_s -- --include-ignored --show-output --test-threads=1",
-    )
-    .with_environment("MCP_PYTHON", python)
-    .with_environment("LARIAT_PROGRAM", program)
+    build::tests("test --test cli")
+        .with_arguments("mcp_s -- --include-ignored --show-output --test-threads=1".split(' '))
+        .with_environment("MCP_PYTHON", python)
+        .with_environment("LARIAT_PROGRAM", program)
 }
 
 fn tests(python: &str, script: &str, list: &str) -> CommandLine {
     let beside = |path: &str, name: &str| path.trim_end_matches(name).trim_end_matches('/').to_owned();
-    CommandLine::cargo(
-        "test --locked -p lariat-connect --all-features --test mcp --test openapi -- --include-ignored --skip measurements --show-output --test-threads=2",
-    )
-    .with_environment("MCP_PYTHON", python)
-    .with_environment("MCP_SCRIPT", script)
-    .with_environment("MCP_NODE", &beside(script, SCRIPT))
-    .with_environment("OPENAPI_NODE", &beside(list, LIST))
+    build::tests("test --test mcp --test openapi")
+        .with_arguments("-- --include-ignored --skip measurements --show-output --test-threads=2".split(' '))
+        .with_environment("MCP_PYTHON", python)
+        .with_environment("MCP_SCRIPT", script)
+        .with_environment("MCP_NODE", &beside(script, SCRIPT))
+        .with_environment("OPENAPI_NODE", &beside(list, LIST))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 use anyhow::Result;
 
+use crate::build;
 use crate::command_line::CommandLine;
 use crate::node;
 use crate::workspace::Workspace;
@@ -28,20 +29,22 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
 }
 
 fn tests(client: &str) -> CommandLine {
-    CommandLine::cargo("test --locked -p lariat-cli --test cli -- acp:: --test-threads=2")
+    build::tests("test --test cli")
+        .with_arguments(["--", "acp::", "--test-threads=2"])
         .with_environment("ACP_CLIENT", client)
 }
 
 /// The tests that need `acpx`.
 fn acpx(directory: &str) -> CommandLine {
-    CommandLine::cargo("test --locked -p lariat-cli --test cli -- acp::acpx --ignored --test-threads=1")
+    build::tests("test --test cli")
+        .with_arguments(["--", "acp::acpx", "--ignored", "--test-threads=1"])
         .with_environment("ACPX_NODE", directory)
 }
 
 /// The tests whose size the environment chooses, at full size.
 fn figures(client: &str) -> CommandLine {
-    CommandLine::cargo("test --locked -p lariat-cli --test cli -- --nocapture")
-        .with_arguments(["acp_load_of_a_long_session", "acp_editor_passes_the_scripts"])
+    build::tests("test --test cli")
+        .with_arguments(["--", "--nocapture", "acp_load_of_a_long_session", "acp_editor_passes_the_scripts"])
         .with_environment("ACP_CLIENT", client)
         .with_environment("LARIAT_EVENTS", "100000")
         .with_environment("LARIAT_KILLS", "1")

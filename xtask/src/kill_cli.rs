@@ -1,16 +1,21 @@
-//! Builds the command lines of the proofs that a killed run or a killed background host loses nothing: tests of the
+//! Builds the command lines of the proofs that a killed run, loop, race or background host loses nothing: tests of the
 //! program, with more kills.
 //!
 //! The arguments become environment variables that the test reads.
 
 use anyhow::{Result, bail};
 
+use crate::build;
 use crate::command_line::CommandLine;
 
 /// Kills `lariat run`.
 pub(crate) const PROGRAM: &str = "repair::repair_killed_at_any_moment_resumes_and_does_nothing_twice";
 /// Kills the background host.
 pub(crate) const HOST: &str = "background_kills::host_killed_at_any_moment_loses_and_repeats_no_command";
+/// Kills `lariat loop`.
+pub(crate) const LOOP: &str = "actor_critic::loop_killed_at_any_moment_ends_with_the_same_files";
+/// Kills `lariat race`.
+pub(crate) const RACE: &str = "race::race_killed_at_any_moment_ends_with_the_same_files";
 /// Default number of kills.
 const KILLS: &str = "200";
 
@@ -24,8 +29,8 @@ pub(crate) fn command_line(test: &str, arguments: &[String]) -> Result<CommandLi
             _ => bail!("this command accepts `--kills N` and `--seed N`, not `{}`", pair.join(" ")),
         }
     }
-    let line = CommandLine::cargo("test --locked -p lariat-cli --test cli --")
-        .with_arguments(["--exact", test, "--nocapture"])
+    let line = build::tests("test --test cli")
+        .with_arguments(["--", "--exact", test, "--nocapture"])
         .with_environment("LARIAT_KILLS", kills);
     Ok(match seed {
         Some(seed) => line.with_environment("LARIAT_SEED", seed),

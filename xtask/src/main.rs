@@ -13,6 +13,7 @@ mod build;
 mod catalogue;
 mod ci;
 mod command_line;
+mod conformance;
 mod connect;
 mod core_deps;
 mod corrupt;
@@ -23,6 +24,7 @@ mod dist;
 mod docs_links;
 mod editors;
 mod embed;
+mod external_agents;
 mod features;
 mod fuzz;
 mod kill_cli;
@@ -134,11 +136,19 @@ fn perform(command: Command) -> Result<ExitCode> {
         }
         Command::Pictures(arguments) => pictures::run(&workspace, &arguments)?,
         Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,
+        Command::Conformance => conformance::run(&workspace)?,
         Command::Connect => connect::run(&workspace)?,
         Command::Editors => editors::run(&workspace)?,
+        Command::ExternalAgents(words) => external_agents::run(&workspace, &words)?,
         Command::Sdk => sdk::run(&workspace)?,
         Command::KillCli(arguments) => {
             return kill_cli::command_line(kill_cli::PROGRAM, &arguments)?.pass_through(&workspace);
+        }
+        Command::KillLoop(arguments) => {
+            return kill_cli::command_line(kill_cli::LOOP, &arguments)?.pass_through(&workspace);
+        }
+        Command::KillRace(arguments) => {
+            return kill_cli::command_line(kill_cli::RACE, &arguments)?.pass_through(&workspace);
         }
         Command::Terminal(proof) => proof.run(&workspace)?,
         Command::TerminalBytes(arguments) => return terminal::bytes(&arguments)?.pass_through(&workspace),

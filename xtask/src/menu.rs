@@ -122,6 +122,14 @@ const PROVE: &[(&str, &str)] = &[
         "kill-host [ARGS]",
         "Kill the background host while clients use it; no command may be lost or happen twice [--kills N, --seed N]",
     ),
+    (
+        "kill-loop [ARGS]",
+        "Kill and resume `lariat loop`; the files are those of an unkilled one [--kills N, --seed N]",
+    ),
+    (
+        "kill-race [ARGS]",
+        "Kill and resume `lariat race`; the files are those of an unkilled one [--kills N, --seed N]",
+    ),
     ("kill-cli [ARGS]", "Kill and resume `lariat run`; no action may happen twice [--kills N, --seed N]"),
     ("long-run [ARGS]", "Run an agent for 2,000 turns in a window of 200,000 tokens [--turns N, --window N]"),
     (
@@ -129,10 +137,18 @@ const PROVE: &[(&str, &str)] = &[
         "Run the official Python and TypeScript SDKs against our server and program (installs them under target/)",
     ),
     (
+        "conformance",
+        "Run the conformance suite of MCP against our client and tool server (installs it under target/)",
+    ),
+    (
         "connect",
         "Run the MCP client against misbehaving and official servers, and read real OpenAPI documents (installs both under target/)",
     ),
     ("editors", "Run the editor tests of `lariat acp` through the client of the official ACP crate"),
+    (
+        "external-agents [ARGS]",
+        "Let other agents act in `lariat loop` against a scripted model [--kit DIR, --program PATH, names of agents]",
+    ),
     ("servers", "Run our clients against llama.cpp and LiteLLM (installs them under target/)"),
     (
         "mistakes [NAME]",
@@ -201,9 +217,13 @@ pub(crate) enum Command {
     Catalogue(Vec<String>),
     Pictures(Vec<String>),
     Sdk,
+    Conformance,
     Connect,
     Editors,
+    ExternalAgents(Vec<String>),
     KillCli(Vec<String>),
+    KillLoop(Vec<String>),
+    KillRace(Vec<String>),
     KillHost(Vec<String>),
     TerminalBytes(Vec<String>),
     /// The proof of the terminal UI.
@@ -258,9 +278,13 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "catalogue" => Command::Catalogue(rest.to_vec()),
         "pictures" => Command::Pictures(rest.to_vec()),
         "sdk" => no_arguments(name, rest, Command::Sdk)?,
+        "conformance" => no_arguments(name, rest, Command::Conformance)?,
         "connect" => no_arguments(name, rest, Command::Connect)?,
         "editors" => no_arguments(name, rest, Command::Editors)?,
+        "external-agents" => Command::ExternalAgents(rest.to_vec()),
         "kill-cli" => Command::KillCli(rest.to_vec()),
+        "kill-loop" => Command::KillLoop(rest.to_vec()),
+        "kill-race" => Command::KillRace(rest.to_vec()),
         "kill-host" => Command::KillHost(rest.to_vec()),
         "terminal-bytes" => Command::TerminalBytes(rest.to_vec()),
         "terminal" => Command::Terminal(TerminalProof::parse(rest)?),

@@ -15,7 +15,7 @@ use crate::{attacks, build, core_deps, crates, deny, docs_links, layers, mistake
 /// that a proof plants itself.
 const PROOFS: &[(&str, &str)] = &[
     // Enough seeds to hit every planted mistake, few enough to wait for.
-    ("simulate", "simulate --seeds 20000"),
+    ("simulate", "simulate --seeds 12000"),
     ("budgets", "budgets --trees 2000"),
     ("agents", "agents"),
     ("sse", "wire sse --streams 3 --random 20"),
@@ -44,7 +44,7 @@ const PROOFS: &[(&str, &str)] = &[
     ("sessions-planted", "sessions planted --short"),
     ("sessions-seeds", "sessions seeds --count 10"),
     ("sessions-attach", "sessions attach --short"),
-    ("escape", "escape --operations 50000"),
+    ("escape", "escape --operations 20000"),
     ("sandbox", "host sandbox"),
     ("sandbox-planted", "host sandbox --planted"),
     ("processes", "host processes --runs 60"),
@@ -54,6 +54,8 @@ const PROOFS: &[(&str, &str)] = &[
     ("injections", "injections --count 300"),
     ("injections-planted", "injections --planted"),
     ("hostile-repos", "repos"),
+    ("egress", "egress"),
+    ("egress-planted", "egress --planted"),
     ("tokens", "tokens --short"),
     ("long-run", "long --turns 120 --window 120000"),
     ("hostile-repos-planted", "repos --planted"),

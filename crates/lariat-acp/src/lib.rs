@@ -1,4 +1,5 @@
-//! Serves the Agent Client Protocol (ACP, version 1) to an editor, as a client of the session protocol.
+//! The Agent Client Protocol (ACP, version 1): serves it to an editor, as a client of the session protocol, and reads and
+//! writes the other side of it, for other agents that Lariat drives ([`client`]).
 //!
 //! [`serve`] reads JSON-RPC messages, one per line, and turns them into commands of a session host. What happens in
 //! a session (its log and its live items) goes back as updates. The sessions are the same as in the terminal: the
@@ -18,6 +19,7 @@
 //! (`crates/lariat-sessions/src/asks.rs`). `cargo xtask editors` tests this crate with the client of that crate.
 
 mod buffers;
+pub mod client;
 mod connection;
 mod diff;
 mod lines;

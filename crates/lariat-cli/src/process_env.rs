@@ -152,7 +152,7 @@ impl ProcessEnv {
         client.no_proxy = Some([without.as_deref().unwrap_or_default(), LOOPBACK].join(","));
         let usual = self.variable("NODE_EXTRA_CA_CERTS").map(Path::new);
         for path in settings.network.certificates.iter().map(PathBuf::as_path).chain(usual) {
-            client.extra_certificates.push(certificates(path)?);
+            client.extra_certificates.push(certificates(path)?.into());
         }
         Ok(client)
     }

@@ -11,12 +11,11 @@ use crate::markdown_files::{MarkdownFile, markdown_files};
 use crate::skills::FrontMatter;
 
 /// Keys that other programs know and this one does not, with what that means.
-const UNSUPPORTED: [(&str, &str); 5] = [
+const UNSUPPORTED: [(&str, &str); 4] = [
     ("hooks", "the hooks of the session apply"),
     ("mcpServers", "the MCP servers of the session apply"),
     ("isolation", "the sub-agent works in the directory of the session"),
     ("memory", "the sub-agent has no memory of its own"),
-    ("background", "the agent waits for the sub-agent"),
 ];
 
 /// A sub-agent that a user or a project defines.
@@ -39,6 +38,8 @@ pub struct AgentDefinition {
     pub skills: Vec<String>,
     /// Maximum number of its model calls.
     pub max_turns: Option<usize>,
+    /// Whether it always works in the background.
+    pub is_background: bool,
     /// Its file; empty for a built-in one.
     pub file_path: PathBuf,
     /// Where it was loaded from: `built-in`, `user`, `project` or `plugin`.
@@ -59,6 +60,7 @@ impl AgentDefinition {
             permission_mode: None,
             skills: Vec::new(),
             max_turns: None,
+            is_background: false,
             file_path: PathBuf::new(),
             source: "built-in".to_owned(),
             prompt: prompt.into(),
@@ -159,6 +161,7 @@ impl AgentSet {
             permission_mode: text("permissionMode"),
             skills: front.list("skills"),
             max_turns,
+            is_background: front.get("background").is_some_and(|text| text.trim() == "true"),
             source: source.to_owned(),
             ..AgentDefinition::new("", description, body.trim())
         });

@@ -23,7 +23,7 @@ fn load(files: &[(&str, &str)]) -> AgentSet {
 }
 
 const REVIEW: &str = "---\nname: review\ndescription: Reviews code.\ntools: Read, Grep\ndisallowedTools: Bash\nmodel: haiku\n\
-    permissionMode: plan\nmaxTurns: 7\nskills: [style, tests]\ncolor: red\n---\nYou review code.\n";
+    permissionMode: plan\nmaxTurns: 7\nskills: [style, tests]\nbackground: true\ncolor: red\n---\nYou review code.\n";
 
 #[test]
 fn reads_every_supported_field() {
@@ -39,6 +39,7 @@ fn reads_every_supported_field() {
     );
     assert_eq!((agent.prompt.as_str(), agent.source.as_str()), ("You review code.", "project"));
     assert!(agent.file_path.ends_with(Path::new("agents/team/any.md")));
+    assert!(agent.is_background);
     assert_eq!(set.warnings(), []);
 }
 

@@ -2,6 +2,7 @@
 //!
 //! - [`agents`]: loads the definitions of sub-agents of a user or a project.
 //! - [`commands`]: loads the `/` commands of a user or a project, which are prompts in files.
+//! - [`LinePipe`]: exchanges messages with a program, one per line. MCP servers and agents that speak ACP use it.
 //! - [`mcp`]: starts or contacts MCP servers and gives their tools to agents.
 //! - `openapi`, with the feature `openapi`: turns the operations of an OpenAPI document into tools.
 //! - [`tool_change`]: compares tools with the ones that the user accepted.
@@ -10,6 +11,7 @@
 
 pub mod agents;
 pub mod commands;
+mod line_pipe;
 mod markdown_files;
 pub mod mcp;
 #[cfg(feature = "openapi")]
@@ -19,6 +21,7 @@ pub mod tool_change;
 
 pub use agents::{AgentDefinition, AgentSet};
 pub use commands::{Command, CommandSet, CommandWarning};
+pub use line_pipe::{Fault, LinePipe};
 pub use mcp::{McpClient, McpError, McpToolAdapter};
 #[cfg(feature = "openapi")]
 pub use openapi::{OpenApiAdapter, OpenApiAuth, OpenApiConfig, OpenApiError, OperationFilter};

@@ -147,6 +147,11 @@ impl LoopId {
         Self(format!("{session}.{config_id}.{n}").into())
     }
 
+    /// Returns the session of the loop. Configuration ids may contain dots, session ids do not.
+    pub fn session(&self) -> SessionId {
+        SessionId::from(self.0.split('.').next().unwrap_or_default())
+    }
+
     /// Returns the number of the loop within its session: the last part of the id.
     pub fn number(&self) -> Option<u64> {
         self.0.rsplit('.').next()?.parse().ok()

@@ -8,12 +8,13 @@
 mod answers;
 mod compare;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::config::RetryConfig;
 use crate::event::{AgentEvent, Event, LoopStart, RecordedMessage};
 use crate::hooks::LifecycleEventKind;
-use crate::id::LoopId;
+use crate::id::{LoopId, ToolCallId};
 use crate::message::{AgentMessage, AssistantMessage};
 use crate::run::{Effect, FallbackModel, Input, Run, RunConfig, ToolTraits};
 use crate::session::SessionFold;
@@ -57,10 +58,10 @@ pub fn config_of(records: &[Event]) -> RunConfig {
         match &record.event {
             AgentEvent::ToolExecutionStart { tool_name, .. }
             | AgentEvent::PlanChangeQueued { tool_name, .. } => {
-                config.tools.insert(tool_name.clone(), traits);
+                config.tools.insert(tool_name.clone(), traits.clone());
             }
             AgentEvent::PermissionRequired { request } => {
-                config.tools.insert(request.tool_name.clone(), traits);
+                config.tools.insert(request.tool_name.clone(), traits.clone());
             }
             AgentEvent::AgentStart(start) => {
                 if let Some(recorded) = &start.config {
@@ -98,18 +99,22 @@ pub fn replay_session(config: &Arc<RunConfig>, records: &[Event]) -> Vec<Replay>
     starts.filter_map(|loop_id| replay_loop(config, records, &loop_id)).collect()
 }
 
-/// Replays one loop. Returns `None` if the journal does not contain its start.
+/// Replays one loop; one with a sub-agent in the background up to where its end first mattered. Returns `None` if the journal does not contain its start.
 pub fn replay_loop(config: &Arc<RunConfig>, records: &[Event], loop_id: &LoopId) -> Option<Replay> {
     let begin = records.iter().position(
         |record| matches!(&record.event, AgentEvent::AgentStart(start) if start.loop_id == *loop_id),
     )?;
     let own =
         |record: &&Event| record.loop_id.as_ref() == Some(loop_id) && is_recorded_by_machine(&record.event);
-    let expected: Vec<Event> = records.iter().filter(own).cloned().collect();
+    let mut expected: Vec<Event> = records.iter().filter(own).cloned().collect();
+    expected.truncate(before_first_report(records, &expected));
     let before = records.get(..begin).unwrap_or_default();
     let AgentEvent::AgentStart(start) = &records.get(begin)?.event else { return None };
     // The replay answers model calls at once, so no retry delay is needed.
-    let config = &Arc::new(RunConfig { retry: RetryConfig::none(), ..RunConfig::clone(config) });
+    let mut config = RunConfig { retry: RetryConfig::none(), ..RunConfig::clone(config) };
+    // The journal answers the calls that started sub-agents, like others: nothing starts here.
+    config.tools.values_mut().for_each(|traits| traits.task_argument = None);
+    let config = &Arc::new(config);
     let mut replayer = LoopReplayer {
         config,
         records,
@@ -121,6 +126,41 @@ pub fn replay_loop(config: &Arc<RunConfig>, records: &[Event], loop_id: &LoopId)
     };
     let divergence = replayer.play(before, start).err();
     Some(Replay { loop_id: loop_id.clone(), same: replayer.at, divergence: divergence.map(|found| *found) })
+}
+
+/// Returns the number of events that do not depend on when a sub-agent in the background ended: up to the first turn that did
+/// not continue at once, or to its first request. The journal does not say when it ended, so the rest is not compared.
+fn before_first_report(records: &[Event], expected: &[Event]) -> usize {
+    let background: HashSet<&ToolCallId> =
+        records.iter().filter_map(|record| background_call(&record.event)).collect();
+    let mut has_begun = false;
+    for (at, event) in expected.iter().enumerate() {
+        let next = expected.get(at + 1).map(|next| &next.event);
+        match &event.event {
+            AgentEvent::ToolExecutionStart { tool_call_id, .. } => {
+                has_begun |= background.contains(tool_call_id)
+            }
+            AgentEvent::PermissionRequired { request }
+                if has_begun && background.contains(&request.tool_call_id) =>
+            {
+                return at;
+            }
+            AgentEvent::TurnEnd { .. }
+                if has_begun && !matches!(next, Some(AgentEvent::TurnStart { .. })) =>
+            {
+                return at + 1;
+            }
+            _ => {}
+        }
+    }
+    expected.len()
+}
+
+fn background_call(event: &AgentEvent) -> Option<&ToolCallId> {
+    match event {
+        AgentEvent::SubAgentSpawned { tool_call_id, report: Some(_), .. } => Some(tool_call_id),
+        _ => None,
+    }
 }
 
 /// Returns whether the machine itself must record such an event. Others come from the driver or the user, or depend on a

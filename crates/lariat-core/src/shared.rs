@@ -82,6 +82,10 @@ impl<T: AgentTool + ?Sized> AgentTool for Arc<T> {
         (**self).task_argument()
     }
 
+    fn background_calls(&self) -> Vec<(&'static str, Value)> {
+        (**self).background_calls()
+    }
+
     fn extra_grace(&self) -> std::time::Duration {
         (**self).extra_grace()
     }

@@ -58,6 +58,13 @@ pub trait AgentTool: Send + Sync {
         None
     }
 
+    /// Returns the arguments that make a call start its sub-agent in the background: a call with one of these values. Such a
+    /// call returns at once, and the result of [`execute`](Self::execute) reaches the model as a message when the sub-agent
+    /// ends. Only for tools with a [`task_argument`](Self::task_argument).
+    fn background_calls(&self) -> Vec<(&'static str, Value)> {
+        Vec::new()
+    }
+
     /// Returns how much longer than other tools a call may take to end after it was cancelled, for a tool that has
     /// to end something else first.
     fn extra_grace(&self) -> Duration {

@@ -148,6 +148,10 @@ impl Guard {
     pub fn judge(&self, query: &Query<'_>) -> Judgement {
         let call = AnalyzedCall::new(query.tool, query.arguments, query.effects, &self.context);
         let mut judgement = self.decide_parts(query, &call);
+        // A call without arguments, such as a command without text, is shown as its tool.
+        for reason in judgement.because.iter_mut().filter(|reason| reason.part.is_empty()) {
+            query.tool.clone_into(&mut reason.part);
+        }
         (judgement.files, judgement.written) = (call.files(), call.written());
         judgement
     }

@@ -40,6 +40,12 @@ fn explanation_names_the_part_the_rule_and_its_file() {
 }
 
 #[test]
+fn call_without_arguments_is_shown_as_its_tool() {
+    let asked = guard(&[]).dry_run("Bash", Mode::Default).unwrap();
+    assert_eq!(asked.explain(), "Asked:\n- `bash`: no rule allows it.");
+}
+
+#[test]
 fn each_cause_has_its_own_explanation() {
     let guard = guard(&[(Effect::Allow, "Bash"), (Effect::Allow, "Edit")]);
     for (text, words) in [

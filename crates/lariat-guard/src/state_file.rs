@@ -108,7 +108,10 @@ impl StateFile {
         let mut text = Vec::new();
         match File::open(&self.path) {
             Ok(file) => {
-                self.check(&file)?;
+                let size = self.check(&file)?;
+                text.reserve_exact(
+                    usize::try_from(size.min(MAX_BYTES)).unwrap_or_default().saturating_add(1),
+                );
                 file.take(MAX_BYTES).read_to_end(&mut text).map_err(|source| self.error(source))?;
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(T::default()),
@@ -120,11 +123,12 @@ impl StateFile {
         })
     }
 
-    /// Makes a file private that others can read; rejects one that others can write.
+    /// Makes a file private that others can read; rejects one that others can write. Returns its size.
     #[cfg(unix)]
-    fn check(&self, file: &File) -> Result<(), StateFileError> {
+    fn check(&self, file: &File) -> Result<u64, StateFileError> {
         use std::os::unix::fs::PermissionsExt as _;
-        let mode = file.metadata().map_err(|source| self.error(source))?.permissions().mode() & 0o777;
+        let metadata = file.metadata().map_err(|source| self.error(source))?;
+        let mode = metadata.permissions().mode() & 0o777;
         if mode & 0o022 != 0 {
             return Err(StateFileError::Exposed { path: self.path.clone(), mode });
         }
@@ -132,12 +136,12 @@ impl StateFile {
             // If this fails, the file belongs to another user who keeps it readable; nothing in it is secret.
             let _ = file.set_permissions(Permissions::from_mode(0o600));
         }
-        Ok(())
+        Ok(metadata.len())
     }
 
     #[cfg(not(unix))]
-    fn check(&self, _: &File) -> Result<(), StateFileError> {
-        Ok(())
+    fn check(&self, file: &File) -> Result<u64, StateFileError> {
+        Ok(file.metadata().map_err(|source| self.error(source))?.len())
     }
 
     /// Changes the value. Waits while another process changes it.

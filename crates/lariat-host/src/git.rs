@@ -93,7 +93,7 @@ pub enum GitError {
 }
 
 /// A git repository, for reading.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Git {
     work_tree: PathBuf,
     scratch: PathBuf,

@@ -2,6 +2,7 @@
 //!
 //! The embedding program sets them; this crate reads no environment variable.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Proxies, certificates and timeouts of the client.
@@ -16,7 +17,7 @@ pub struct ClientConfig {
     /// Hosts that bypass the proxy, comma-separated.
     pub no_proxy: Option<String>,
     /// Certificates (PEM) to trust in addition to the system's.
-    pub extra_certificates: Vec<Vec<u8>>,
+    pub extra_certificates: Vec<Arc<[u8]>>,
     /// Maximum time to establish a connection.
     pub connect_timeout: Duration,
     /// Value of the `user-agent` header.

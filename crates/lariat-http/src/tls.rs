@@ -41,7 +41,7 @@ pub(crate) struct Tls {
 
 impl Tls {
     /// Reads certificates to trust besides the system's, as PEM.
-    pub(crate) fn new(bundles: &[Vec<u8>]) -> Result<Self, TransportError> {
+    pub(crate) fn new(bundles: &[Arc<[u8]>]) -> Result<Self, TransportError> {
         let invalid = |what: &dyn std::fmt::Display| {
             TransportError::Impossible(format!("invalid extra certificate: {what}"))
         };

@@ -21,6 +21,8 @@ use crate::local::CommandFiles;
 
 /// The name of the tool.
 pub(crate) const NAME: &str = "agent";
+/// The argument that starts a sub-agent in the background.
+const BACKGROUND: &str = "run_in_background";
 /// Time after which a sub-agent is stopped.
 const TIMEOUT: Duration = Duration::from_secs(60 * 60);
 /// Time before that in which it reports.
@@ -35,7 +37,8 @@ const PREAMBLE: &str = "You are a sub-agent: another agent gave you the task bel
 
 const DESCRIPTION: &str = "Delegates a task to a sub-agent, which works in a conversation of its own and returns a report. \
      Use it for work that needs many steps and whose intermediate output you do not need, and for independent tasks: several \
-     calls in one reply run at the same time. The sub-agent does not see this conversation, so the prompt must contain \
+     calls in one reply run at the same time. With `run_in_background` you continue meanwhile, and the report follows as a \
+     message: use it if you have other work to do. The sub-agent does not see this conversation, so the prompt must contain \
      everything that it needs to know. Types:";
 
 /// Starts sub-agents.
@@ -139,6 +142,7 @@ impl AgentTool for DelegationTool {
             "properties": {
                 "description": { "type": "string", "description": "What the task is, in three to five words." },
                 "prompt": { "type": "string", "description": "The task, with everything that is needed to do it." },
+                BACKGROUND: { "type": "boolean", "description": "Start the sub-agent and return at once: its report follows as a message [default: false]." },
                 "subagent_type": { "type": "string", "enum": names, "description": "The type of the sub-agent [default: general]." }
             },
             "required": ["description", "prompt"],
@@ -153,6 +157,12 @@ impl AgentTool for DelegationTool {
 
     fn task_argument(&self) -> Option<&'static str> {
         Some("prompt")
+    }
+
+    fn background_calls(&self) -> Vec<(&'static str, Value)> {
+        let always = self.agents.agents().iter().filter(|agent| agent.is_background);
+        let always = always.map(|agent| ("subagent_type", Value::from(agent.name.as_str())));
+        always.chain([(BACKGROUND, Value::Bool(true))]).collect()
     }
 
     fn extra_grace(&self) -> Duration {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_connect::AgentSet;
+use lariat_connect::mcp::McpToolAdapter;
 use lariat_core::archive::SessionArchive;
 use lariat_core::budget::BudgetLimits;
 use lariat_core::config::{ContextConfig, ExecutionLimits, RetryConfig};
@@ -16,12 +17,13 @@ use lariat_core::event::{AgentEvent, Description};
 use lariat_core::id::SessionId;
 use lariat_core::model::{ModelConfig, StreamProvider};
 use lariat_core::store::SessionStore;
+use lariat_core::tool::AgentTool;
 use lariat_core::usage::Cost;
 use lariat_guard::hooks::HookConfig;
 use lariat_guard::{ApprovalStore, Claims};
 use lariat_host::process::{Environment, Supervisor};
 use lariat_host::sandbox::{Destination, Network, Policy, Sandbox, is_writable, machine_memory};
-use lariat_host::undo::UndoError;
+use lariat_host::undo::{Undo, UndoError};
 use lariat_model::ProviderRegistry;
 use lariat_model::http::ClientConfig;
 use lariat_runtime::prompt::{self, NoteWriter};
@@ -49,7 +51,7 @@ use crate::project_memory::ProjectMemory;
 use crate::session::{Session, SessionOptions};
 use crate::slash_commands::InvokedCommands;
 use crate::task_guidance::TaskGuidance;
-use crate::tool_search::HiddenTools;
+use crate::tool_search::{self, HiddenTools};
 use crate::traces::Traces;
 use crate::transcript::TranscriptFile;
 use crate::{ServiceError, UserDirectories, private, sandbox_probe, temporary};
@@ -112,15 +114,24 @@ impl Session {
             Purpose::Calling => FirstContact::Start,
             Purpose::Inspecting => FirstContact::Skip,
         };
-        let mut connected = mcp.tools(first, &mut notices).await;
+        let mut mcp_tools = mcp.tools(first, &mut notices).await;
         let apis = OpenApis::new(place, parts.folders, &*parts.keys, &parts.client);
-        connected.extend(apis.tools(&mut notices));
+        let mut api_tools = apis.tools(&mut notices);
         if let Some(only) = &place.tools {
             tools.retain(|tool| only.contains(tool.name()));
-            connected.retain(|tool| only.contains(tool.name()));
+            mcp_tools.retain(|tool| only.contains(tool.name()));
+            api_tools.retain(|tool| only.contains(tool.name()));
         }
         let window = settings.context.window.map_or(model.context_window, NonZeroU64::get);
-        let hidden = HiddenTools::decide(&connected, settings.context.tools, window);
+        let bytes = mcp_tools.iter().map(McpToolAdapter::definition_bytes).sum::<usize>()
+            + api_tools.iter().map(|tool| tool_search::definition_bytes(&**tool)).sum::<usize>();
+        let is_hidden = HiddenTools::is_needed(bytes, settings.context.tools, window);
+        if !is_hidden {
+            mcp_tools.retain(|tool| is_usable(tool, &mut notices));
+        }
+        let mcp_tools = mcp_tools.into_iter().map(|tool| Arc::new(tool) as Arc<dyn AgentTool>);
+        let connected: Vec<Arc<dyn AgentTool>> = mcp_tools.chain(api_tools).collect();
+        let hidden = is_hidden.then(|| HiddenTools::new(connected.iter().cloned()));
         tools.extend(hidden.iter().flat_map(HiddenTools::tools));
         tools.extend(connected);
         let files = place.command_files(parts.folders);
@@ -226,6 +237,15 @@ impl Session {
         let (tools, commands) = (names, command_files);
         Ok(Self { agent, gate, model, form, tools, traces, bash, is_sandboxed, mcp, commands, notices })
     }
+}
+
+/// Whether providers accept a tool of a server.
+fn is_usable(tool: &McpToolAdapter, notices: &mut Vec<String>) -> bool {
+    let problem = tool.check().err();
+    notices.extend(
+        problem.iter().map(|why| format!("MCP server `{}`: {why}", tool.server().unwrap_or_default())),
+    );
+    problem.is_none()
 }
 
 /// The MCP servers of a directory, with the sandbox of a session's commands. Starts none.
@@ -507,17 +527,22 @@ pub(crate) fn bench(
     if !parts.place.settings.undo.enabled {
         return bench;
     }
+    bench.with_undo_by(undo(parts))
+}
+
+/// Opens the undo store of the session's directory.
+pub(crate) fn undo(parts: &SessionParts<'_>) -> impl Fn() -> Result<Undo, UndoError> + Send + Sync + use<> {
     let workspace = parts.place.workspace.clone();
     let folder = parts.folders.undo(parts.place.path());
     // Undo creates its own directory and reports errors; this makes the directory private.
     let _ = private::directory(&folder);
     let own = parts.folders.undo_of(parts.place.path(), parts.session_id.as_str());
     let open = parts.undo.clone();
-    bench.with_undo_by(move || match open.open(&workspace, &folder) {
+    move || match open.open(&workspace, &folder) {
         // Another session is working here, so this one uses its own checkpoints.
         Err(UndoError::Busy(_)) => open.open(&workspace, &own),
         opened => opened,
-    })
+    }
 }
 
 /// The paths that the session's current rules deny to read.

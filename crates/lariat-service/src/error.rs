@@ -91,6 +91,15 @@ pub enum ServiceError {
     /// The loop cannot go on, because it ended.
     #[error("the loop of session `{0}` has ended")]
     LoopEnded(String),
+    /// The session is not a race.
+    #[error("session `{0}` is not a race")]
+    NotARace(String),
+    /// A race cannot go on, for this reason.
+    #[error("{0}")]
+    Race(String),
+    /// The changes of a branch of a race cannot be applied, because these files changed since the race started.
+    #[error("the branch changes files that changed here since the race started: {}", .0.join(", "))]
+    RaceConflict(Vec<String>),
     /// Another agent, or the check of a loop, cannot run, for this reason.
     #[error("{0}")]
     ExternalAgent(String),

@@ -1,6 +1,7 @@
 //! The session API for every front end, such as the command line.
 //!
 //! - [`actor_critic`]: loops in which one agent works and another one judges.
+//! - [`race`]: several agents work on one task, and the changes of one are applied.
 //! - [`config`]: all settings, their effective values, and where each was set.
 //! - [`local`]: loads a workspace of this machine, with its trust.
 //! - [`loaded_project`]: a directory with its settings. [`models`]: resolves a model's name. [`model_servers`]: asks model
@@ -81,6 +82,8 @@ mod private;
 pub mod process;
 #[cfg(feature = "service")]
 pub mod project_memory;
+#[cfg(feature = "service")]
+pub mod race;
 #[cfg(feature = "service")]
 pub mod sandbox_probe;
 #[cfg(feature = "service")]

@@ -14,7 +14,7 @@ use lariat_store::sqlite::SqliteStore;
 
 use crate::assembly::{self, SessionParts};
 use crate::config::StoreSettings;
-use crate::file_history::OpenUndoStores;
+use crate::file_history::{OpenUndoStores, Undo, UndoError};
 use crate::hosted_files::DirectoryHistory;
 use crate::loaded_project::LoadedProject;
 use crate::mcp::McpServers;
@@ -230,6 +230,28 @@ impl LocalService {
         driving: SessionOptions,
     ) -> Result<Session, ServiceError> {
         self.assemble_by_id(place, session_id, Purpose::Calling, driving).await
+    }
+
+    /// Opens the session with exactly this id to read it, or to use its shell. Needs no model.
+    pub(crate) async fn inspect_by_id(
+        &self,
+        place: &LoadedProject,
+        session_id: SessionId,
+    ) -> Result<Session, ServiceError> {
+        self.assemble_by_id(place, session_id, Purpose::Inspecting, SessionOptions::default()).await
+    }
+
+    /// Opens the record of file changes of a directory, for changes of this session. `None` if undo is off.
+    pub(crate) fn undo(
+        &self,
+        place: &LoadedProject,
+        session_id: &SessionId,
+    ) -> Result<Option<Undo>, UndoError> {
+        if !place.settings.undo.enabled {
+            return Ok(None);
+        }
+        assembly::undo(&self.parts(place, session_id.clone(), Purpose::Inspecting, SessionOptions::default()))()
+            .map(Some)
     }
 
     /// The keys of model providers.

@@ -26,10 +26,12 @@ pub(crate) fn directory(folders: &UserDirectories, session: &str) -> io::Result<
     Ok(own)
 }
 
-/// Removes the directory of a session, and the snapshots of its loop, if there are any.
+/// Removes the directory of a session, and the snapshots and copies of its loop or race, if there are any.
 #[expect(clippy::disallowed_methods, reason = "Lariat's own directories")]
 pub(crate) fn remove(folders: &UserDirectories, session: &str) -> io::Result<()> {
-    for directory in [folders.temporary(session), folders.loop_snapshots(session)] {
+    for directory in
+        [folders.temporary(session), folders.loop_snapshots(session), folders.race_copies(session)]
+    {
         match std::fs::remove_dir_all(directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             other => other?,

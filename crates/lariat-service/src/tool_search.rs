@@ -4,6 +4,8 @@
 //! schemas, and `tool_call` calls one. A `tool_call` becomes a call of the tool itself when the reply arrives
 //! ([`FoundToolCalls`]), so permission rules, hooks, limits and the journal see the tool by its own name.
 //!
+//! Schemas are read only when a search returns them: a session may know thousands of tools.
+//!
 //! Invariant: the definitions in a request stay the same for the whole session, so the cached prefix stays valid; what the
 //! model found is in results of `tool_search`, which the journal keeps.
 
@@ -18,7 +20,7 @@ use lariat_core::model::{
     ModelConfig, ModelStream, ProviderError, StreamConfig, StreamEvent, StreamProvider,
 };
 use lariat_core::nearest::nearest;
-use lariat_core::tool::{AgentTool, ToolContext, ToolDefinition, ToolEffects, ToolError, ToolResult};
+use lariat_core::tool::{AgentTool, ToolContext, ToolEffects, ToolError, ToolResult};
 use serde_json::{Value, json};
 
 /// The name of the tool that finds tools.
@@ -36,48 +38,54 @@ const NAME_WEIGHT: usize = 4;
 
 /// The connected tools of a session whose definitions are not sent.
 pub(crate) struct HiddenTools {
-    definitions: Arc<[ToolDefinition]>,
+    tools: Arc<[Arc<dyn AgentTool>]>,
+    names: Arc<BTreeSet<String>>,
 }
 
 impl HiddenTools {
-    /// Decides whether to hide tools: if their definitions take more than `percent` of a window of `window` tokens.
-    pub(crate) fn decide(tools: &[Arc<dyn AgentTool>], percent: u8, window: u64) -> Option<Self> {
-        let definitions: Arc<[ToolDefinition]> =
-            tools.iter().map(|tool| ToolDefinition::of(&**tool)).collect();
-        let bytes: usize = definitions.iter().map(size).sum();
+    /// The tools to hide.
+    pub(crate) fn new(tools: impl IntoIterator<Item = Arc<dyn AgentTool>>) -> Self {
+        let tools: Arc<[Arc<dyn AgentTool>]> = tools.into_iter().collect();
+        let names = tools.iter().map(|tool| tool.name().to_owned()).collect();
+        Self { tools, names: Arc::new(names) }
+    }
+
+    /// Whether to hide tools: if their definitions, of `bytes` bytes, take more than `percent` of a window of `window` tokens.
+    pub(crate) fn is_needed(bytes: usize, percent: u8, window: u64) -> bool {
         let most = window.saturating_mul(percent.into()) / 100;
-        ((bytes / BYTES_PER_TOKEN) as u64 > most).then_some(Self { definitions })
+        (bytes / BYTES_PER_TOKEN) as u64 > most
     }
 
     /// The tools that the model has instead.
     pub(crate) fn tools(&self) -> [Arc<dyn AgentTool>; 2] {
-        let sources: BTreeSet<&str> = self.definitions.iter().map(|tool| source(&tool.name)).collect();
+        let sources: BTreeSet<&str> = self.tools.iter().map(|tool| source(tool.name())).collect();
         let sources: Vec<&str> = sources.into_iter().collect();
         let description = format!(
             "Finds one of {} more tools, by words of their names and descriptions. Returns the best matches with the schemas of their arguments. \
              Call a tool that you found with `{CALL}`. The tools come from: {}.",
-            self.definitions.len(),
+            self.tools.len(),
             sources.join(", ")
         );
         [
-            Arc::new(ToolSearch { definitions: Arc::clone(&self.definitions), description }),
-            Arc::new(FoundToolCall { definitions: Arc::clone(&self.definitions) }),
+            Arc::new(ToolSearch { tools: Arc::clone(&self.tools), description }),
+            Arc::new(FoundToolCall { tools: Arc::clone(&self.tools) }),
         ]
     }
 
     /// The names of the tools.
     pub(crate) fn names(&self) -> BTreeSet<String> {
-        self.definitions.iter().map(|tool| tool.name.clone()).collect()
+        (*self.names).clone()
     }
 
     /// A provider whose replies call these tools by their own names.
     pub(crate) fn provider(&self, inner: Arc<dyn StreamProvider>) -> Arc<dyn StreamProvider> {
-        Arc::new(FoundToolCalls { inner, names: Arc::new(self.names()) })
+        Arc::new(FoundToolCalls { inner, names: Arc::clone(&self.names) })
     }
 }
 
-fn size(definition: &ToolDefinition) -> usize {
-    definition.name.len() + definition.description.len() + definition.parameters.to_string().len()
+/// The size of the definition of a tool, in bytes.
+pub(crate) fn definition_bytes(tool: &dyn AgentTool) -> usize {
+    tool.name().len() + tool.description().len() + tool.parameters_schema().to_string().len()
 }
 
 /// The server or API in the name of a tool: `time` of `mcp__time__now`.
@@ -87,35 +95,34 @@ fn source(name: &str) -> &str {
 
 /// `tool_search`: finds tools.
 struct ToolSearch {
-    definitions: Arc<[ToolDefinition]>,
+    tools: Arc<[Arc<dyn AgentTool>]>,
     description: String,
 }
 
 impl ToolSearch {
     fn find(&self, query: &str) -> String {
         let words = words(query);
-        let score = |tool: &ToolDefinition| -> usize {
-            let (name, description) = (self::words(&tool.name), self::words(&tool.description));
+        let score = |tool: &dyn AgentTool| -> usize {
+            let (name, description) = (self::words(tool.name()), self::words(tool.description()));
             let has =
                 |text: &[String], word: &String| text.iter().any(|known| known.starts_with(word.as_str()));
             let each =
                 |word| NAME_WEIGHT * usize::from(has(&name, word)) + usize::from(has(&description, word));
-            if tool.name == query.trim() { usize::MAX } else { words.iter().map(each).sum() }
+            if tool.name() == query.trim() { usize::MAX } else { words.iter().map(each).sum() }
         };
-        let mut found: Vec<(usize, &ToolDefinition)> =
-            self.definitions.iter().map(|tool| (score(tool), tool)).filter(|(score, _)| *score > 0).collect();
+        let mut found: Vec<(usize, &dyn AgentTool)> =
+            self.tools.iter().map(|tool| (score(&**tool), &**tool)).filter(|(score, _)| *score > 0).collect();
         // Stable, so that equal tools stay in the order of their servers.
         found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
         if found.is_empty() {
-            let names: Vec<&str> =
-                self.definitions.iter().take(LISTED).map(|tool| tool.name.as_str()).collect();
-            let more = self.definitions.len().saturating_sub(LISTED);
+            let names: Vec<&str> = self.tools.iter().take(LISTED).map(|tool| tool.name()).collect();
+            let more = self.tools.len().saturating_sub(LISTED);
             return format!("No tool matches. Some of the tools: {} (and {more} more).", names.join(", "));
         }
         let shown = found.iter().take(BEST).map(|(_, tool)| {
-            let entry =
-                json!({ "name": tool.name, "description": tool.description, "arguments": tool.parameters });
-            entry.to_string()
+            let (name, description) = (tool.name(), tool.description());
+            json!({ "name": name, "description": description, "arguments": tool.parameters_schema() })
+                .to_string()
         });
         let shown: Vec<String> = shown.collect();
         let rest = found.len().saturating_sub(BEST);
@@ -178,7 +185,7 @@ impl AgentTool for ToolSearch {
 
 /// `tool_call`: calls a tool that was found. It only runs if the call names no such tool; see [`FoundToolCalls`].
 struct FoundToolCall {
-    definitions: Arc<[ToolDefinition]>,
+    tools: Arc<[Arc<dyn AgentTool>]>,
 }
 
 impl AgentTool for FoundToolCall {
@@ -208,7 +215,7 @@ impl AgentTool for FoundToolCall {
 
     fn execute<'a>(&'a self, params: Value, _: ToolContext) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
         let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
-        let names = self.definitions.iter().map(|tool| tool.name.as_str());
+        let names = self.tools.iter().map(|tool| tool.name());
         let meant =
             nearest(name, names).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
         let problem = match params.get("arguments") {

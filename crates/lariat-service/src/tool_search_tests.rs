@@ -31,22 +31,22 @@ fn tools() -> Vec<Arc<dyn AgentTool>> {
 }
 
 fn hidden() -> HiddenTools {
-    HiddenTools::decide(&tools(), 10, 100).unwrap()
+    HiddenTools::new(tools())
 }
 
 #[test]
 fn tools_are_hidden_only_if_they_take_more_than_their_share() {
-    let tokens =
-        tools().iter().map(|tool| size(&ToolDefinition::of(&**tool))).sum::<usize>() / BYTES_PER_TOKEN;
-    assert!(HiddenTools::decide(&tools(), 10, tokens as u64 * 10).is_none());
-    assert!(HiddenTools::decide(&tools(), 10, tokens as u64 * 10 - 10).is_some());
-    assert!(HiddenTools::decide(&tools(), 0, 1_000_000).is_some());
-    assert!(HiddenTools::decide(&[], 0, 1_000_000).is_none(), "without tools, there is nothing to find");
+    let bytes = tools().iter().map(|tool| definition_bytes(&**tool)).sum::<usize>();
+    let tokens = (bytes / BYTES_PER_TOKEN) as u64;
+    assert!(!HiddenTools::is_needed(bytes, 10, tokens * 10));
+    assert!(HiddenTools::is_needed(bytes, 10, tokens * 10 - 10));
+    assert!(HiddenTools::is_needed(bytes, 0, 1_000_000));
+    assert!(!HiddenTools::is_needed(0, 0, 1_000_000), "without tools, there is nothing to find");
 }
 
 #[test]
 fn a_search_returns_the_best_tools_with_their_schemas() {
-    let search = ToolSearch { definitions: hidden().definitions, description: String::new() };
+    let search = ToolSearch { tools: hidden().tools, description: String::new() };
     let names = |query: &str| -> Vec<String> {
         let found = search.find(query);
         let entries = found.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());

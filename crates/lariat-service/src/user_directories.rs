@@ -71,9 +71,15 @@ impl UserDirectories {
         self.state.join("tmp").join(session.replace('/', "-"))
     }
 
-    /// The state of the files before a loop of an actor and a critic.
+    /// The states of the files before a loop of an actor and a critic, or before and after a race.
     pub fn loop_snapshots(&self, session: &str) -> PathBuf {
         self.state.join("loops").join(session.replace('/', "-"))
+    }
+
+    /// The copies of a project in which the branches of a race work. Sandboxed commands can read them, so they are not in the
+    /// state directory.
+    pub fn race_copies(&self, session: &str) -> PathBuf {
+        self.home.join(".cache/lariat/races").join(session.replace('/', "-"))
     }
 
     /// The checkpoints of a workspace. The name contains the workspace's path, so that users can recognize it.
@@ -128,4 +134,21 @@ pub(crate) fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    //! Tests of where directories are.
+
+    use super::*;
+
+    #[test]
+    fn copies_of_races_are_outside_the_directories_that_commands_cannot_read() {
+        let home = PathBuf::from("/srv/me");
+        let (config, state) = (home.join(".config/lariat"), home.join(".local/state/lariat"));
+        let folders = UserDirectories { home, config, state };
+        let copies = folders.race_copies("x/y");
+        assert!(!copies.starts_with(&folders.state) && !copies.starts_with(&folders.config));
+        assert!(copies.ends_with("races/x-y"), "{}", copies.display());
+    }
 }

@@ -19,6 +19,17 @@ pub(crate) fn open_to_write(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
 }
 
+/// Writes the bytes of a file again, at the same places, and syncs them. The caller makes sure that nothing else writes it.
+#[cfg(feature = "sqlite")]
+pub(crate) fn rewrite(path: &Path) -> io::Result<()> {
+    let mut file = open_to_write(path)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    file.rewind()?;
+    file.write_all(&bytes)?;
+    file.sync_data()
+}
+
 /// Creates a directory and its parents durably: syncs each parent before it creates anything in the new directory. Syncs
 /// the parent of an existing directory too, because the process that created it may have died before its sync.
 pub(crate) fn create_dir_durably(path: &Path) -> io::Result<()> {

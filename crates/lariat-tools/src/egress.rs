@@ -2,6 +2,8 @@
 //!
 //! Reads no environment variables: the embedding program passes what it found there.
 
+use std::sync::Arc;
+
 /// Proxies and certificates for outgoing requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -13,7 +15,7 @@ pub struct OutgoingHttp {
     /// Hosts to connect to without a proxy, comma-separated.
     pub no_proxy: Option<String>,
     /// Trusted certificates (PEM) besides those of the system.
-    pub certificates: Vec<Vec<u8>>,
+    pub certificates: Vec<Arc<[u8]>>,
 }
 
 #[cfg(feature = "fetch")]

@@ -3,7 +3,8 @@
 //! Bytes: what was synced is present. Of each later write, all, nothing or some sectors of 512 bytes are
 //! present, in any combination; the last one may end at any byte. Where a write that made a file longer is
 //! missing, there are zeros, or the file is shorter. A synced sector keeps its old bytes when the power is
-//! lost while it is written again.
+//! lost while it is written again. What a failed sync covered is missing, or present as if it had not been synced; a later
+//! sync does not make it durable.
 //! Names: the entries of a synced directory are present. Later changes of names are present up to one of
 //! them, like on a journalling file system, or, in the loose variant, each is present or not. In both
 //! variants, syncing a file also keeps the name it was created with, as ext4 and XFS do, but neither a later
@@ -25,6 +26,8 @@ pub struct Disk<'a> {
     recording: &'a Recording,
     /// For each change, when a sync made it durable.
     safe: Vec<Option<usize>>,
+    /// For each change of bytes, when a sync that covered it failed.
+    gone: Vec<Option<usize>>,
     /// The changes of each file, as positions in the recording.
     contents: BTreeMap<NodeId, Vec<usize>>,
     /// The changes of names, as positions in the recording.
@@ -80,23 +83,35 @@ impl<'a> Disk<'a> {
     /// Prepares a recording.
     pub fn new(recording: &'a Recording) -> Self {
         let mut syncs: BTreeMap<NodeId, Vec<(usize, usize)>> = BTreeMap::new();
+        let mut failures: BTreeMap<NodeId, Vec<(usize, usize)>> = BTreeMap::new();
         for op in &recording.ops {
-            if let Change::Sync(node) = op.change {
-                syncs.entry(node).or_default().push((op.begun, op.ended));
+            match op.change {
+                Change::Sync(node) => syncs.entry(node).or_default().push((op.begun, op.ended)),
+                Change::FailedSync(node) => failures.entry(node).or_default().push((op.begun, op.ended)),
+                _ => {}
             }
         }
         // A sync covers what was done before it began, from the moment it ended.
-        let synced = |node: &NodeId, op: &Op| {
-            let later = syncs.get(node).into_iter().flatten().filter(|(begun, _)| *begun > op.ended);
+        let first = |of: &BTreeMap<NodeId, Vec<(usize, usize)>>, node: &NodeId, op: &Op| {
+            let later = of.get(node).into_iter().flatten().filter(|(begun, _)| *begun > op.ended);
             later.map(|(_, ended)| *ended).min()
         };
+        let synced = |node: &NodeId, op: &Op| first(&syncs, node, op);
+        // The first sync decides.
+        let failed = |node: &NodeId, op: &Op| {
+            first(&failures, node, op).filter(|failed| synced(node, op).is_none_or(|synced| *failed < synced))
+        };
         let (mut contents, mut names) = (BTreeMap::<_, Vec<_>>::new(), Vec::new());
-        let mut safe = Vec::new();
+        let (mut safe, mut gone) = (Vec::new(), Vec::new());
         for (at, op) in recording.ops.iter().enumerate() {
+            gone.push(match &op.change {
+                Change::Write { node, .. } => failed(node, op),
+                _ => None,
+            });
             safe.push(match &op.change {
                 Change::Write { node, .. } | Change::Truncate { node, .. } => {
                     contents.entry(*node).or_default().push(at);
-                    synced(node, op)
+                    synced(node, op).filter(|_| gone.last().is_none_or(Option::is_none))
                 }
                 Change::Enter { folder, node, is_folder, .. } => {
                     names.push(at);
@@ -107,10 +122,10 @@ impl<'a> Disk<'a> {
                     names.push(at);
                     synced(folder, op)
                 }
-                Change::Sync(_) | Change::Acknowledge { .. } => None,
+                Change::Sync(_) | Change::FailedSync(_) | Change::Acknowledge { .. } => None,
             });
         }
-        Self { recording, safe, contents, names }
+        Self { recording, safe, gone, contents, names }
     }
 
     /// The moments that differ: within each call, and after it.
@@ -218,12 +233,18 @@ impl<'a> Disk<'a> {
     fn content(&self, node: NodeId, moment: usize, luck: SurvivalRate, dice: &mut SeededRandom) -> Vec<u8> {
         let (mut bytes, mut longest) = (Vec::new(), 0);
         let changes = self.contents.get(&node).map(Vec::as_slice).unwrap_or_default();
-        let begun: Vec<_> =
-            changes.iter().filter_map(|at| self.op(*at)).filter(|(op, _)| op.begun < moment).collect();
+        // Whether the kernel dropped everything that a failed sync covered.
+        let drops = dice.chance(70) && !matches!(luck, SurvivalRate::Everything);
+        let begun: Vec<_> = changes
+            .iter()
+            .filter_map(|at| Some((self.op(*at)?, self.gone.get(*at).copied().flatten())))
+            .filter(|((op, _), _)| op.begun < moment)
+            .collect();
         let count = begun.len();
-        for (at, (op, safe)) in begun.into_iter().enumerate() {
-            let fate = match safe {
-                Some(safe) if safe < moment => WriteOutcome::Present,
+        for (at, ((op, safe), gone)) in begun.into_iter().enumerate() {
+            let fate = match (safe, gone) {
+                (Some(safe), _) if safe < moment => WriteOutcome::Present,
+                (_, Some(gone)) if gone < moment && drops => WriteOutcome::Lost,
                 _ => luck.fate(dice),
             };
             match (&op.change, fate) {

@@ -67,6 +67,8 @@ pub enum Change {
     },
     /// A file, or the names in a directory, were synced.
     Sync(NodeId),
+    /// A sync failed. What it covered is gone: the kernel keeps the bytes for readers, and no later sync writes them.
+    FailedSync(NodeId),
     /// The program reported that an event is durable.
     Acknowledge {
         /// Its position.
@@ -90,5 +92,21 @@ impl Recording {
             Change::Acknowledge { seq, id } => Some((*seq, id.as_str())),
             _ => None,
         })
+    }
+
+    /// Whether a sync failed that covered bytes which no earlier sync had made durable.
+    pub fn has_lost_writes(&self) -> bool {
+        let is_synced = |node: NodeId, written: usize, before: usize| {
+            let of_node = |op: &&Op| matches!(op.change, Change::Sync(synced) if synced == node);
+            self.ops.iter().filter(of_node).any(|op| op.begun > written && op.ended < before)
+        };
+        let loses = |failed: &Op, node: NodeId| {
+            let written = self.ops.iter().filter(|op| {
+                matches!(op.change, Change::Write { node: written, .. } if written == node)
+                    && op.ended < failed.begun
+            });
+            written.into_iter().any(|op| !is_synced(node, op.ended, failed.begun))
+        };
+        self.ops.iter().any(|op| matches!(op.change, Change::FailedSync(node) if loses(op, node)))
     }
 }

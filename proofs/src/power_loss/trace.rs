@@ -105,8 +105,15 @@ impl Reader<'_> {
         let arguments = arguments.trim_end().trim_end_matches(')');
         let words: Vec<&str> = arguments.split(", ").collect();
         let word = |at: usize| words.get(at).copied().unwrap_or_default();
-        let Some(result) = number(result).filter(|result| *result >= 0) else { return Ok(()) };
         let ours = self.open.get(&number(word(0)).unwrap_or(-1)).copied();
+        // A call without a result was cut off by a kill: it did nothing.
+        let Some(result) = number(result) else { return Ok(()) };
+        if result < 0 {
+            if let ("fsync" | "fdatasync", Some(open)) = (name, ours) {
+                self.ops.push(Op { begun, ended, change: Change::FailedSync(open.node) });
+            }
+            return Ok(());
+        }
         let mut add = |change| self.ops.push(Op { begun, ended, change });
         match name {
             "open" | "creat" | "openat" => {

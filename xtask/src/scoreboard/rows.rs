@@ -42,7 +42,7 @@ pub(super) const ROWS: &[Row] = &[
         title: "Power loss",
         target: "100,000 images: no durable event lost, nothing cut silently",
         commands: &["power-loss --store sqlite", "power-loss --store jsonl", "power-loss --planted"],
-        gap: Gap::Partial("images of failed syncs"),
+        gap: Gap::None,
     },
     Row {
         number: 3,
@@ -53,21 +53,21 @@ pub(super) const ROWS: &[Row] = &[
             "disk-faults --store jsonl",
             "disk-faults --store sqlite --planted",
         ],
-        gap: Gap::Partial("EACCES, EMFILE, short writes"),
+        gap: Gap::None,
     },
     Row {
         number: 4,
         title: "Damaged sessions",
         target: "1,000,000 damaged files: every intact record recovered, all damage reported",
         commands: &["corrupt", "mistakes corrupt:"],
-        gap: Gap::Partial("SQLite files and blobs"),
+        gap: Gap::None,
     },
     Row {
         number: 5,
         title: "Several writers",
         target: "10,000 rounds: never two writers, a stopped owner is not robbed",
         commands: &["writers --store sqlite", "writers --store jsonl", "writers --store sqlite --planted"],
-        gap: Gap::Partial("stops of seconds, aliases of paths"),
+        gap: Gap::None,
     },
     Row {
         number: 6,
@@ -135,7 +135,7 @@ pub(super) const ROWS: &[Row] = &[
         title: "Paths and races",
         target: "2,000 hostile paths for every file tool, 1,000,000 operations in a race: no escape",
         commands: &["escape", "escape --planted"],
-        gap: Gap::Partial("search, glob and repo_map in the race"),
+        gap: Gap::Partial("planted mistakes in search, glob and repo_map"),
     },
     Row {
         number: 14,
@@ -188,7 +188,7 @@ pub(super) const ROWS: &[Row] = &[
         title: "Egress",
         target: "300 addresses and redirects: no connection to a forbidden peer",
         commands: &["egress", "egress --planted"],
-        gap: Gap::Partial("connections that the proof reports and nothing explains yet"),
+        gap: Gap::None,
     },
     Row {
         number: 21,

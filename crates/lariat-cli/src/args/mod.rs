@@ -13,6 +13,7 @@ pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod openapi;
 pub(crate) mod prompt;
+pub(crate) mod race;
 #[cfg(test)]
 pub(crate) mod restricting;
 pub(crate) mod run;
@@ -34,6 +35,7 @@ use manage::{
 use mcp::McpArgs;
 use memory::MemoryArgs;
 use openapi::OpenApiArgs;
+use race::RaceArgs;
 use run::RunArgs;
 use session_state::{BudgetArgs, CheckpointArgs, CompactArgs, GoalsArgs, PinArgs, PlanArgs, RestoreArgs};
 use sessions::{ReplayArgs, SessionsArgs};
@@ -58,6 +60,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Let an actor work and a critic judge, until the task is done.
     Loop(Box<LoopArgs>),
+    /// Let several agents work on the same task, and apply the changes of the best.
+    Race(Box<RaceArgs>),
     /// Show success rate, iterations, time and cost of loops.
     Metrics(MetricsArgs),
     /// List, show, export, fork and repair sessions.

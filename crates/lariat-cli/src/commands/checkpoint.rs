@@ -9,7 +9,7 @@ use lariat_core::archive::Checkpoint;
 use lariat_core::event::AUTOMATIC_CHECKPOINT;
 use lariat_core::id::{MessageId, SessionId};
 use lariat_core::message::SharedMessage;
-use lariat_core::session::SessionFold;
+use lariat_core::session::{SessionFold, TreeChanges};
 use lariat_core::time::Timestamp;
 use lariat_service::file_history::{self, RestorePreview};
 use serde::Serialize;
@@ -191,11 +191,14 @@ fn leaving(fold: &SessionFold, tip: Option<MessageId>) -> Vec<SharedMessage> {
     now.into_iter().filter(|message| !then.contains(&message.id())).collect()
 }
 
-/// The tool calls of the session that started after a position of its journal.
+/// The tool calls of the session and its sub-agents that started after a position of its journal.
 async fn calls_after(selected: &SelectedSession, seq: u64) -> Result<HashSet<String>, Problem> {
-    let events = selected.service.events(selected.id()).await?;
-    let later = events.iter().filter(|record| record.seq > seq);
-    Ok(later.filter_map(|record| record.event.change_id()).collect())
+    let mut changes = TreeChanges::after(Some(seq));
+    changes.read(&selected.service.events(selected.id()).await?);
+    while let Some(session) = changes.next_session() {
+        changes.read(&selected.service.events(&session).await?);
+    }
+    Ok(changes.into_ids())
 }
 
 /// Shows what a restore would do to files.

@@ -95,6 +95,7 @@ pub(crate) fn start() -> ExitCode {
             Command::Complete(args) => block_on(shell::complete(&env, args)),
             Command::Run(args) => block_on(run::run(&env, *args)),
             Command::Loop(args) => block_on(run::run_loop(&env, *args)),
+            Command::Race(args) => block_on(run::race(&env, *args)),
             Command::Metrics(args) => block_on(metrics::metrics(&env, &args)),
             Command::Sessions(args) => block_on(sessions::sessions(&env, args)),
             Command::Ps(args) => block_on(background::ps(&env, &args)),

@@ -12,6 +12,8 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, RunResult, last_result, read_journal, signal, silence, text, wait, wait_for};
+use crate::kills::Killed;
+use crate::pty::Pty;
 
 fn is_critic(request: &Request) -> bool {
     request.body["system"].to_string().contains("You are the critic of another agent's work")
@@ -38,7 +40,7 @@ fn decision(decision: &str, words: &str) -> Answer {
     Turn::new().text(answer.to_string()).into()
 }
 
-/// An actor that writes `file-N.txt` in iteration N and says so.
+/// An actor that writes `file-N.txt` in iteration N and names it in its reply.
 fn write_a_file(request: &Request) -> Answer {
     let number = iteration(request);
     let last = last_result(&request.body);
@@ -59,17 +61,6 @@ fn script(critic: impl Fn(&Request, usize) -> Answer + Send + Sync + 'static) ->
         let number = (1..9).rev().find(|number| prompt.contains(&format!("I wrote file-{number}.txt.")));
         critic(request, number.unwrap_or(1))
     })
-}
-
-fn git(fixture: &Fixture, words: &[&str]) {
-    let done = Command::new("git")
-        .args(["-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main"])
-        .args(words)
-        .current_dir(fixture.workspace())
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .output()
-        .unwrap();
-    assert!(done.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
 /// The journal of the loop, and its id.
@@ -98,7 +89,7 @@ async fn feedback_goes_back_until_the_critic_is_done() {
         _ => decision("DONE", "both files are there"),
     }))
     .await;
-    git(&fixture, &["init", "-q"]);
+    fixture.git(&["init", "-q"]);
     fixture.write("old.txt", "dirt from before\n");
     let ran = fixture.run(&["loop", "write two files", "--max-iterations", "5"]).expect(0);
     assert_eq!(ran.stdout, "both files are there\n");
@@ -140,12 +131,31 @@ async fn feedback_goes_back_until_the_critic_is_done() {
         tail.contains("1: CONTINUE write the second file too") && tail.contains("loop end     success"),
         "{tail}"
     );
+    // The loop and its two critics are listed with different ids, each of which finds its session.
+    let listed = fixture.run(&["sessions", "list"]).expect(0).stdout;
+    let listed: std::collections::BTreeSet<&str> =
+        listed.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(listed.len(), 3, "{listed:?}");
+    for id in listed {
+        fixture.run(&["sessions", "show", id]).expect(0);
+    }
     // Nothing is left of the snapshots, neither in the repository nor beside the sessions.
     let status =
         Command::new("git").args(["count-objects"]).current_dir(fixture.workspace()).output().unwrap();
     assert!(String::from_utf8_lossy(&status.stdout).starts_with("0 objects"), "{status:?}");
     let left = std::fs::read_dir(fixture.path("state/lariat/loops")).unwrap().count();
     assert_eq!(left, 0, "the snapshots of an ended loop are removed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn terminal_shows_the_summary_once() {
+    let fixture = Fixture::new(script(|_, _| decision("DONE", "the file is there"))).await;
+    let mut pty = Pty::start(&fixture, &["loop", "write a file"], 120, 40);
+    pty.shows("done after 1 iteration");
+    assert_eq!(pty.end(), Some(0), "{}", pty.screen());
+    let rows = pty.all_rows();
+    let shown = rows.iter().filter(|row| row.contains("the file is there"));
+    assert_eq!(shown.count(), 1, "{}", rows.join("\n"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -330,7 +340,7 @@ async fn killed_loop_resumes_and_repeats_no_iteration_and_no_finished_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn interrupted_loop_says_how_to_go_on() {
+async fn interrupted_loop_says_how_to_continue() {
     let has_begun = Arc::new(AtomicBool::new(false));
     let begun = Arc::clone(&has_begun);
     let fixture = Fixture::new(script(move |_, _| {
@@ -455,7 +465,7 @@ async fn known_agent_reads_its_own_login_and_no_other() {
         std::fs::write(path, text).unwrap();
     }
     let script = "#!/bin/sh\ncat ~/.claude/.credentials.json ~/.codex/auth.json > seen.txt 2>/dev/null\n\
-                  echo x > ~/.claude/state\nprintf '%s|' \"$@\" > args.txt\necho acted\n";
+                  echo x > ~/.claude/state\necho $IS_SANDBOX > sandbox.txt\nprintf '%s|' \"$@\" > args.txt\necho acted\n";
     std::fs::create_dir(fixture.path("bin")).unwrap();
     let claude = program(&fixture, "bin/claude", script);
     assert!(Command::new("chmod").args(["+x", &claude]).status().unwrap().success());
@@ -465,12 +475,41 @@ async fn known_agent_reads_its_own_login_and_no_other() {
     let ran = RunResult::of(&command.env("PATH", path).output().unwrap()).expect(0);
     assert_eq!(ran.stdout, "ok\n", "{}", ran.stderr);
     let read = |name: &str| std::fs::read_to_string(fixture.workspace().join(name)).unwrap();
-    assert_eq!(read("seen.txt"), "own login");
+    assert_eq!((read("seen.txt").as_str(), read("sandbox.txt").as_str()), ("own login", "1\n"));
     assert_eq!(read("args.txt"), "-p|do it|--dangerously-skip-permissions|--model|opus|");
     assert!(fixture.path(".claude/state").exists(), "it can save its own state");
     let (id, _) = loop_journal(&fixture).await;
     let start = &exported(&fixture, &id)[0];
     assert_eq!((&start["actor_agent"], &start["actor_model"]), (&json!("Claude Code"), &json!("opus")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_agents_get_only_their_own_keys_and_named_variables_and_none_is_saved() {
+    let fixture = Fixture::new(Script::answer(|_| panic!("no model is needed"))).await;
+    let names = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "MY_SERVICE", "OTHER_SERVICE"];
+    let seen = |extra: &[&str]| {
+        let mut words = vec!["loop", "x", "--actor", "claude", "--critic"];
+        words.extend(["echo '{\"decision\": \"DONE\", \"summary\": \"ok\"}' # {prompt}"]);
+        words.extend(extra);
+        let path = format!("{}:{}", fixture.path("bin").display(), std::env::var("PATH").unwrap());
+        let mut command = fixture.command(&words);
+        for name in names {
+            command.env(name, format!("the-value-of-{name}"));
+        }
+        let ran = RunResult::of(&command.env("PATH", path).output().unwrap()).expect(0);
+        assert!(ran.stderr.contains("claude ended with exit code 3: went wrong"), "{}", ran.stderr);
+        let printed = std::fs::read_to_string(fixture.path("seen.txt")).unwrap();
+        names.map(|name| printed.contains(&format!("the-value-of-{name}")))
+    };
+    std::fs::create_dir(fixture.path("bin")).unwrap();
+    let script = "#!/bin/sh\nenv > ../seen.txt\nenv\nenv >&2\necho 'went wrong' >&2\nexit 3\n";
+    let claude = program(&fixture, "bin/claude", script);
+    assert!(Command::new("chmod").args(["+x", &claude]).status().unwrap().success());
+    assert_eq!(seen(&[]), [true, false, false, false]);
+    assert_eq!(seen(&["--env", "MY_SERVICE"]), [true, false, true, false]);
+    let found =
+        Command::new("grep").args(["-rlc", "the-value-of-"]).arg(fixture.path("state")).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&found.stdout), "", "no value is in the journal");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -518,4 +557,43 @@ async fn unknown_agent_is_refused_with_a_suggestion() {
     assert!(ran.stderr.contains("did you mean `claude`?"), "{}", ran.stderr);
     let ran = fixture.run(&["loop"]).expect(2);
     assert!(ran.stderr.contains("no task given"), "{}", ran.stderr);
+}
+
+/// `LARIAT_KILLS` sets the number of kills, `LARIAT_SEED` repeats their moments: `cargo xtask kill-loop`.
+#[tokio::test(flavor = "multi_thread")]
+async fn loop_killed_at_any_moment_ends_with_the_same_files() {
+    let new = async || {
+        let fixture = Fixture::new(script(|_, number| match number {
+            1 => decision("CONTINUE", "write the second file too"),
+            _ => decision("DONE", "both files are there"),
+        }))
+        .await;
+        fixture.git(&["init", "-q"]);
+        fixture
+    };
+    let loops = |fixture: &Fixture| -> Vec<String> {
+        let listed = fixture.run(&["sessions", "list", "--json"]).expect(0).json();
+        let is_loop = |session: &&Value| session["tags"].to_string().contains("\"loop\"");
+        let id = |session: &Value| session["session_id"].as_str().unwrap().to_owned();
+        listed.as_array().unwrap().iter().filter(is_loop).map(id).collect()
+    };
+    let resume = |fixture: &Fixture| {
+        let id = loops(fixture).pop()?;
+        Some(["loop", "--resume", &id].map(str::to_owned).to_vec())
+    };
+    let check = |fixture: &Fixture, ran: &RunResult, name: &str| {
+        // A kill after the end of the loop was recorded leaves nothing to resume.
+        let has_ended = ran.stderr.contains("has ended");
+        assert!(ran.code == Some(0) || has_ended, "{name}: {ran:#?}");
+        for number in [1, 2] {
+            let found = std::fs::read_to_string(fixture.workspace().join(format!("file-{number}.txt")));
+            assert_eq!(found.unwrap(), format!("content {number}\n"), "{name}");
+        }
+        let ids = loops(fixture);
+        let lines = exported(fixture, ids.last().unwrap());
+        let kinds: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
+        assert_eq!(kinds, ["session_start", "iteration", "iteration", "session_end"], "{name}");
+    };
+    let killed = Killed { start: &["loop", "write two files"], resume: &resume, check: &check };
+    killed.kill(6, new).await;
 }

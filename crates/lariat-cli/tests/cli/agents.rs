@@ -145,3 +145,101 @@ async fn sub_agent_continues_after_a_kill_and_none_starts_twice() {
     assert_eq!(count(|event| matches!(event, AgentEvent::ToolExecutionStart { .. })), 1, "no tool ran twice");
     assert_eq!(count(|event| matches!(event, AgentEvent::AgentEnd { .. })), 1);
 }
+
+/// A script in which the session delegates once and works on until the report comes.
+fn delegating_in_background(
+    arguments: Value,
+    child: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+) -> Script {
+    Script::answer(move |request| {
+        if is_child(request) {
+            return child(request);
+        }
+        let messages = request.body["messages"].to_string();
+        match last_result(&request.body) {
+            _ if messages.contains("<report ") => Turn::new().text(format!("The end: {messages}")).into(),
+            Some(_) => Turn::new().text("waiting").into(),
+            None => Turn::new().call("c1", "agent", &arguments).into(),
+        }
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sub_agent_in_the_background_continues_after_a_kill_and_reports_once() {
+    let is_killed = Arc::new(AtomicBool::new(false));
+    let after = Arc::clone(&is_killed);
+    let write = json!({"path": "log.txt", "content": "once\n"});
+    let task = json!({"description": "log", "prompt": "Write the log.", "run_in_background": true});
+    let fixture =
+        Fixture::new(delegating_in_background(task, move |request| match last_result(&request.body) {
+            None => Turn::new().call("w1", "write_file", &write).into(),
+            Some(_) if after.load(Ordering::Acquire) => Turn::new().text("written").into(),
+            Some(_) => silence(),
+        }))
+        .await;
+    let child = fixture.spawn(&["run", "write the log"]);
+    wait_for("the wait of the session", || {
+        let requests = fixture.requests();
+        let of_child = requests.iter().filter(|request| is_child(request)).count();
+        of_child >= 2 && requests.len() - of_child >= 2
+    });
+    signal(&child, Signal::KILL);
+    wait(child);
+    is_killed.store(true, Ordering::Release);
+    let ran = fixture.run(&["run", "--continue"]).expect(0);
+    assert!(ran.stdout.contains("The end:") && ran.stdout.contains("written"), "{}", ran.stdout);
+    let journal = parent_journal(&fixture).await;
+    let children = children(&journal);
+    assert_eq!(children.len(), 1, "one sub-agent");
+    let queued =
+        journal.iter().filter(|event| matches!(event.event, AgentEvent::MessageQueued { .. })).count();
+    assert_eq!(queued, 1, "one report");
+    let store = fixture.store().await.unwrap();
+    let child = read_journal(&store, &children[0]).await;
+    let count = |kind: fn(&AgentEvent) -> bool| child.iter().filter(|event| kind(&event.event)).count();
+    assert_eq!(count(|event| matches!(event, AgentEvent::AgentStart(_))), 1);
+    assert_eq!(count(|event| matches!(event, AgentEvent::ToolExecutionStart { .. })), 1, "no tool ran twice");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn definition_with_background_works_in_the_background() {
+    let task = json!({"description": "watch", "prompt": "Watch it.", "subagent_type": "watcher"});
+    let fixture =
+        Fixture::new(delegating_in_background(task, |_| Turn::new().text("all quiet").into())).await;
+    let definition = "---\nname: watcher\ndescription: Watches.\nbackground: true\n---\nYou watch.\n";
+    define(&fixture, "watcher.md", definition);
+    fixture.run(&["trust", "--yes"]).expect(0);
+    let ran = fixture.run(&["run", "watch it"]).expect(0);
+    assert!(ran.stdout.contains("The end:") && ran.stdout.contains("all quiet"), "{}", ran.stdout);
+    let is_background =
+        |event: &Event| matches!(event.event, AgentEvent::SubAgentSpawned { report: Some(_), .. });
+    assert!(parent_journal(&fixture).await.iter().any(is_background));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn restore_undoes_what_only_a_sub_agent_changed() {
+    for is_background in [false, true] {
+        let write = json!({"path": "child.txt", "content": "text\n"});
+        let fixture = Fixture::new(Script::answer(move |request| {
+            let messages = request.body["messages"].to_string();
+            match last_result(&request.body) {
+                Some(_) => Turn::new().text("done").into(),
+                None if is_child(request) => Turn::new().call("w1", "write_file", &write).into(),
+                None if !messages.contains("delegate it") => Turn::new().text("hello").into(),
+                None => {
+                    let task =
+                        json!({"description": "x", "prompt": "Write.", "run_in_background": is_background});
+                    Turn::new().call("c1", "agent", &task).into()
+                }
+            }
+        }))
+        .await;
+        fixture.run(&["run", "hello"]).expect(0);
+        fixture.run(&["checkpoint", "before"]).expect(0);
+        fixture.run(&["run", "--continue", "delegate it"]).expect(0);
+        assert!(fixture.workspace().join("child.txt").exists());
+        let restored = fixture.run(&["restore", "before", "--yes", "--json"]).expect(0).json();
+        assert_eq!(restored["files"][0]["restored"], json!(["child.txt"]));
+        assert!(!fixture.workspace().join("child.txt").exists());
+    }
+}

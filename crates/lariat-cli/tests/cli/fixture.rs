@@ -100,6 +100,20 @@ impl Fixture {
         path
     }
 
+    /// Runs git in the workspace, without the settings of the user who runs the tests. Returns its output.
+    #[track_caller]
+    pub(crate) fn git(&self, words: &[&str]) -> String {
+        let done = Command::new("git")
+            .args(["-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main"])
+            .args(words)
+            .current_dir(self.workspace())
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap()
+    }
+
     /// The program with these arguments, in the workspace.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         self.command_of(Path::new(env!("CARGO_BIN_EXE_lariat")), args)

@@ -10,6 +10,7 @@
 )]
 
 mod acp;
+mod acp_agents;
 mod actor_critic;
 mod agents;
 mod background;
@@ -27,6 +28,7 @@ mod fixture;
 mod help;
 #[cfg(all(feature = "keyring", target_os = "linux"))]
 mod keyring;
+mod kills;
 mod kit;
 mod management_commands;
 mod mcp;
@@ -39,6 +41,7 @@ mod mcp_start;
 mod memory;
 mod openapi;
 mod pty;
+mod race;
 mod regression;
 mod repair;
 mod run;

@@ -33,8 +33,38 @@ pub(crate) struct Pty {
 struct Shown {
     parser: vt100::Parser,
     modes: Modes,
+    /// The character that is not complete yet.
+    character: Vec<u8>,
     bytes: u64,
     frames: u64,
+}
+
+impl Shown {
+    /// Shows bytes. vt100 always wraps rows; terminals that programs switched to not wrapping keep what is too long out of the
+    /// next row, also in a frame that was made for a wider terminal.
+    fn write(&mut self, bytes: &[u8]) {
+        let mut ready = Vec::with_capacity(bytes.len());
+        for &byte in bytes {
+            let is_text = byte >= 0x20 && self.modes.sequence.is_empty();
+            self.modes.read(&[byte]);
+            if !is_text || self.modes.on.contains("7") {
+                ready.append(&mut self.character);
+                ready.push(byte);
+                continue;
+            }
+            self.character.push(byte);
+            let Ok(text) = std::str::from_utf8(&self.character) else { continue };
+            let width = lariat_terminal::text::width(text);
+            self.parser.process(&std::mem::take(&mut ready));
+            let (_, column) = self.parser.screen().cursor_position();
+            let (_, columns) = self.parser.screen().size();
+            if usize::from(column) + width <= usize::from(columns.get()) {
+                ready.append(&mut self.character);
+            }
+            self.character.clear();
+        }
+        self.parser.process(&ready);
+    }
 }
 
 /// The private modes (`ESC [ ? N h` and `l`) and the keyboard flags (`ESC [ > N u` and `<`) that are on.
@@ -100,7 +130,7 @@ impl Pty {
         drop(command);
         let parser = vt100::Parser::new(cells(rows), cells(columns), SCROLLBACK);
         let modes = Modes { sequence: String::new(), on: Modes::usual() };
-        let shown = Arc::new(Mutex::new(Shown { parser, modes, bytes: 0, frames: 0 }));
+        let shown = Arc::new(Mutex::new(Shown { parser, modes, character: Vec::new(), bytes: 0, frames: 0 }));
         let master = File::from(master);
         let (mut reader, seen) = (master.try_clone().unwrap(), Arc::clone(&shown));
         std::thread::spawn(move || {
@@ -111,8 +141,7 @@ impl Pty {
                 seen.bytes += read as u64;
                 seen.frames +=
                     buffer[..read].windows(FRAME.len()).filter(|window| *window == FRAME).count() as u64;
-                seen.modes.read(&buffer[..read]);
-                seen.parser.process(&buffer[..read]);
+                seen.write(&buffer[..read]);
             }
         });
         Self { child, master, shown, before }

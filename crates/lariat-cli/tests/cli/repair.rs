@@ -14,6 +14,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, RunResult, last_result, signal, wait, wait_for};
+use crate::kills::number;
 
 const PROMPT: &str = "The test fails. Repair it.";
 const BROKEN: &str = "total=$((1 - 1))\n";
@@ -158,10 +159,6 @@ async fn kill_during_file_swap_leaves_no_temporary_files() {
         }
     }
     assert!(kills >= 3, "{kills}");
-}
-
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
 }
 
 /// `LARIAT_KILLS` sets the number of kills, `LARIAT_SEED` repeats a run: `cargo xtask kill-cli`.

@@ -4,7 +4,7 @@
 //! What a server wrote for the model (descriptions, results) is neutralised: escape codes and invisible characters become
 //! visible.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use lariat_core::BoxFuture;
 use lariat_core::content::Content;
@@ -12,6 +12,7 @@ use lariat_core::display;
 use lariat_core::tool::{AgentTool, ToolContext, ToolError, ToolResult};
 use serde_json::{Map, Value, json};
 
+use super::accepted_tool::AcceptedTool;
 use super::client::{CallObserver, McpClient};
 use super::content::{McpContent, McpToolCallResult, McpToolInfo};
 use super::error::McpError;
@@ -31,11 +32,12 @@ const IMAGES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
 /// A tool of a server, for an agent.
 pub struct McpToolAdapter {
     source: Source,
-    info: McpToolInfo,
+    tool: AcceptedTool,
     name: String,
     label: String,
     description: String,
-    schema: Value,
+    /// The schema for models, when something needed it.
+    schema: OnceLock<Result<Value, String>>,
 }
 
 /// Who calls the tool.
@@ -52,48 +54,75 @@ impl McpToolAdapter {
     /// If the server does not list its tools.
     pub async fn from_client(client: Arc<McpClient>) -> Result<Vec<Self>, McpError> {
         let tools = client.list_tools().await?;
-        let each = tools.into_iter();
-        Ok(each.filter_map(|info| Self::new(Source::Client(Arc::clone(&client)), info).ok()).collect())
+        let each =
+            tools.into_iter().map(|info| Self::new(Source::Client(Arc::clone(&client)), info.into(), ""));
+        Ok(each.filter(|tool| tool.check().is_ok()).collect())
     }
 
     /// An adapter for each tool that the user accepted, named `mcp__server__tool`. Does not start the server. Also returns
     /// why other tools are left out.
     pub fn from_server(server: &Arc<McpServer>) -> (Vec<Self>, Vec<String>) {
-        let (mut tools, mut problems) = (Vec::<Self>::new(), Vec::new());
-        let prefix = format!("mcp__{}", server.config().name);
-        for info in server.accepted_tools() {
-            let name = display::line(&info.name).into_owned();
-            match Self::new(Source::Server(Arc::clone(server)), info) {
-                Ok(tool) => {
-                    let tool = tool.with_prefix(&prefix);
-                    if tools.iter().all(|other| other.name != tool.name) {
-                        tools.push(tool);
-                    }
-                }
-                Err(why) => problems.push(format!("the tool `{name}` is left out: {why}")),
+        let (mut tools, mut problems) = (Self::unchecked_from_server(server), Vec::new());
+        tools.retain(|tool| match tool.check() {
+            Ok(()) => true,
+            Err(why) => {
+                problems.push(why);
+                false
             }
-        }
+        });
         (tools, problems)
     }
 
-    fn new(source: Source, info: McpToolInfo) -> Result<Self, String> {
-        let schema = usable_schema(&info.input_schema)?;
-        let text = display::block(info.description.as_deref().unwrap_or_default()).into_owned();
-        let end = text.floor_char_boundary(MAX_DESCRIPTION);
-        let description = text.get(..end).unwrap_or_default().to_owned();
-        let (name, label) = (provider_name("", &info.name), display::line(&info.name).into_owned());
-        Ok(Self { source, info, name, label, description, schema })
+    /// Like [`from_server`](Self::from_server), with the tools whose schemas providers would refuse, and without parsing any
+    /// schema: for tools that a model finds by a search, so that no provider receives their definitions.
+    pub fn unchecked_from_server(server: &Arc<McpServer>) -> Vec<Self> {
+        let prefix = format!("mcp__{}__", server.config().name);
+        let mut tools: Vec<Self> = Vec::new();
+        for tool in server.accepted_tools() {
+            let tool = Self::new(Source::Server(Arc::clone(server)), tool, &prefix);
+            if tools.iter().all(|other| other.name != tool.name) {
+                tools.push(tool);
+            }
+        }
+        tools
+    }
+
+    fn new(source: Source, tool: AcceptedTool, prefix: &str) -> Self {
+        let mut description = display::block(tool.description()).into_owned();
+        description.truncate(description.floor_char_boundary(MAX_DESCRIPTION));
+        let (name, label) = (provider_name(prefix, tool.name()), display::line(tool.name()).into_owned());
+        Self { source, tool, name, label, description, schema: OnceLock::new() }
+    }
+
+    /// Checks that providers accept the schema.
+    ///
+    /// # Errors
+    /// Why they would not.
+    pub fn check(&self) -> Result<(), String> {
+        match self.schema() {
+            Ok(_) => Ok(()),
+            Err(why) => Err(format!("the tool `{}` is left out: {why}", self.label)),
+        }
+    }
+
+    /// The size of the definition, in bytes: of its name, its description and its schema.
+    pub fn definition_bytes(&self) -> usize {
+        self.name.len() + self.description.len() + self.tool.schema_bytes()
+    }
+
+    fn schema(&self) -> Result<&Value, &String> {
+        self.schema.get_or_init(|| usable_schema(&self.tool)).as_ref()
     }
 
     /// Names the tool `{prefix}__{name}`.
     pub fn with_prefix(mut self, prefix: &str) -> Self {
-        self.name = provider_name(&format!("{prefix}__"), &self.info.name);
+        self.name = provider_name(&format!("{prefix}__"), self.tool.name());
         self
     }
 
     /// The tool as the server describes it.
-    pub const fn info(&self) -> &McpToolInfo {
-        &self.info
+    pub fn info(&self) -> &McpToolInfo {
+        self.tool.info()
     }
 
     async fn call(
@@ -106,13 +135,14 @@ impl McpToolAdapter {
         match &self.source {
             Source::Client(client) => {
                 let server = client.about().server.clone().unwrap_or_default();
-                client.call_tool_for(&server, &self.info.name, arguments, &observer).await
+                client.call_tool_for(&server, self.tool.name(), arguments, &observer).await
             }
-            Source::Server(server) => server.call_for(&self.info, arguments, &observer).await,
+            Source::Server(server) => server.call_for(self.tool.info(), arguments, &observer).await,
         }
     }
 
-    fn server(&self) -> Option<&str> {
+    /// The name of the configured server; `None` for a client without configuration.
+    pub fn server(&self) -> Option<&str> {
         match &self.source {
             Source::Client(_) => None,
             Source::Server(server) => Some(&server.config().name),
@@ -134,7 +164,13 @@ impl AgentTool for McpToolAdapter {
     }
 
     fn parameters_schema(&self) -> Value {
-        self.schema.clone()
+        match self.schema() {
+            Ok(schema) => schema.clone(),
+            // The server checks the arguments itself.
+            Err(why) => {
+                json!({ "type": "object", "description": format!("The arguments are not known: {why}.") })
+            }
+        }
     }
 
     fn execute<'a>(
@@ -167,7 +203,7 @@ impl McpToolAdapter {
         if result.is_error {
             return Err(ToolError::Failed(lariat_core::content::joined_text(&content)));
         }
-        let mut details = json!({ "tool": self.info.name });
+        let mut details = json!({ "tool": self.tool.name() });
         if let (Some(server), Some(details)) = (self.server(), details.as_object_mut()) {
             details.insert("server".to_owned(), server.into());
         }
@@ -242,12 +278,12 @@ fn provider_name(prefix: &str, tool: &str) -> String {
 }
 
 /// The schema in a form that providers accept, with neutralised descriptions.
-fn usable_schema(schema: &Value) -> Result<Value, String> {
-    let size = schema.to_string().len();
+fn usable_schema(tool: &AcceptedTool) -> Result<Value, String> {
+    let size = tool.schema_bytes();
     if size > MAX_SCHEMA {
         return Err(format!("its schema has {size} bytes, more than {MAX_SCHEMA}"));
     }
-    let mut schema = neutral(schema, 0)?;
+    let mut schema = neutral(&tool.info().input_schema, 0)?;
     let fields = schema.as_object_mut().ok_or("its schema is not an object")?;
     // Providers refuse these at the top of a schema; the server checks the arguments itself.
     for combination in ["anyOf", "oneOf", "allOf", "not", "enum"] {

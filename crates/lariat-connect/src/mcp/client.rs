@@ -19,7 +19,7 @@ use super::error::McpError;
 use super::http;
 use super::protocol::{Connection, Progress, ProtocolEra};
 use super::sse;
-use super::stdio::{Fault, StdioPipe};
+use crate::line_pipe::{Fault, LinePipe};
 
 /// Maximum number of questions of a server that wait until the user answered another one.
 const MAX_WAITING_QUESTIONS: usize = 4;
@@ -237,7 +237,7 @@ impl McpClient {
         let process = tokio::time::timeout(limits.start, Box::pin(supervisor.start(launch))).await;
         let process = process.map_err(|_| McpError::TimedOut(limits.start))?;
         let process = process.map_err(|error| McpError::Transport(error.to_string()))?;
-        let pipe = StdioPipe::new(process.clone(), supervisor.clone());
+        let pipe = LinePipe::new(process.clone(), supervisor.clone());
         let program = Program { process, fault: pipe.fault() };
         let opening = Box::pin(Connection::open_pipe(pipe, era, limits.has_questions));
         match tokio::time::timeout_at(begun + limits.start, opening).await {

@@ -135,6 +135,7 @@ pub struct ServerSandbox {
 #[serde(default, rename_all = "camelCase")]
 struct OAuthEntry {
     client_id: Option<String>,
+    client_secret: Option<String>,
     callback_port: Option<u16>,
     scopes: Option<String>,
     auth_server_metadata_url: Option<String>,
@@ -219,9 +220,11 @@ impl McpServerConfig {
             McpTransport::Http { headers, .. } | McpTransport::Sse { headers, .. } => headers.clone(),
             McpTransport::Stdio { .. } => BTreeMap::new(),
         };
-        let OAuthEntry { client_id, callback_port, scopes, auth_server_metadata_url } = written.oauth.clone();
+        let OAuthEntry { client_id, client_secret, callback_port, scopes, auth_server_metadata_url } =
+            written.oauth.clone();
         let login = LoginOptions {
             client_id: client_id.as_deref().map(text).transpose()?,
+            client_secret: client_secret.as_deref().map(text).transpose()?,
             callback_port,
             scopes,
             metadata_url: auth_server_metadata_url,
@@ -303,7 +306,11 @@ fn identity(name: &str, scope: &str, entry: &Entry) -> String {
         }
     }
     let oauth = &entry.oauth;
-    let login = [("client", &oauth.client_id), ("metadata", &oauth.auth_server_metadata_url)];
+    let login = [
+        ("client", &oauth.client_id),
+        ("client_secret", &oauth.client_secret),
+        ("metadata", &oauth.auth_server_metadata_url),
+    ];
     for (field, text) in login {
         if let Some(text) = text {
             add(field, text);

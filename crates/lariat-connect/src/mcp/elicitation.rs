@@ -21,6 +21,8 @@ const MAX_TEXT: usize = 2_000;
 const MAX_ADDRESS: usize = 4_000;
 /// How often the user may answer a field in a way that does not fit.
 const MAX_ATTEMPTS: usize = 3;
+/// The start of the answer that takes the default of a field.
+const DEFAULT: &str = "(default: ";
 /// The answer that leaves a field empty.
 const EMPTY: &str = "(leave empty)";
 /// The answer that says that the user opened an address.
@@ -158,6 +160,8 @@ struct Field {
     label: String,
     is_required: bool,
     kind: Kind,
+    /// What the server suggests, if it fits, and the answer that takes it.
+    default: Option<(Value, String)>,
 }
 
 enum Kind {
@@ -196,12 +200,14 @@ impl Field {
             let title = schema.get("title").and_then(Value::as_str).unwrap_or(name);
             let about = schema.get("description").and_then(Value::as_str);
             let about = about.map(|about| format!(": {}", shown(about))).unwrap_or_default();
-            Ok(Self {
-                name: name.clone(),
-                label: format!("{}{about}", shown(title)),
-                is_required: required.contains(&name.as_str()),
-                kind: Kind::of(schema).ok_or_else(|| format!("the field `{}` is not plain", shown(name)))?,
-            })
+            let kind = Kind::of(schema).ok_or_else(|| format!("the field `{}` is not plain", shown(name)))?;
+            let default = schema.get("default").and_then(|value| {
+                let words = kind.words(value)?;
+                Some((kind.value(&words).ok()?, format!("{DEFAULT}{})", shown(&words))))
+            });
+            let is_required = required.contains(&name.as_str());
+            let label = format!("{}{about}", shown(title));
+            Ok(Self { name: name.clone(), label, is_required, kind, default })
         };
         named.chain(others).map(field).collect()
     }
@@ -226,6 +232,7 @@ impl Field {
             Kind::Choice(choices) => choices.iter().map(|(_, name)| name.clone()).collect(),
             _ => Vec::new(),
         };
+        options.extend(self.default.iter().map(|(_, answer)| answer.clone()));
         if !self.is_required {
             options.push(EMPTY.to_owned());
         }
@@ -234,6 +241,9 @@ impl Field {
             let said = answer(ask, UserQuestion::new(format!("{problem}{text}"), options.clone())).await?;
             if !self.is_required && said.trim() == EMPTY {
                 return Ok(None);
+            }
+            if let Some((value, _)) = self.default.as_ref().filter(|(_, answer)| said.trim() == answer) {
+                return Ok(Some(value.clone()));
             }
             match self.kind.value(&said) {
                 Ok(value) => return Ok(Some(value)),
@@ -266,6 +276,23 @@ impl Kind {
             }
             _ => return None,
         })
+    }
+
+    /// The answer that means a value; `None` if no answer does.
+    fn words(&self, value: &Value) -> Option<String> {
+        let name = |choices: &[(Value, String)], value: &Value| {
+            choices.iter().find(|(choice, _)| choice == value).map(|(_, name)| name.clone())
+        };
+        match self {
+            Self::Choice(choices) => name(choices, value),
+            Self::Choices(choices) => {
+                let names: Option<Vec<String>> =
+                    value.as_array()?.iter().map(|value| name(choices, value)).collect();
+                names.map(|names| names.join(", "))
+            }
+            Self::Text { .. } => value.as_str().map(str::to_owned),
+            Self::Number { .. } => value.as_number().map(ToString::to_string),
+        }
     }
 
     /// The value that an answer means.

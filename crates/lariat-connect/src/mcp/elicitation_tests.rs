@@ -88,6 +88,25 @@ async fn optional_fields_may_stay_empty_and_a_user_may_decline() {
 }
 
 #[tokio::test]
+async fn a_default_that_fits_is_an_answer_to_choose() {
+    let fields = json!({
+        "a_tags": { "type": "array", "items": { "enum": ["a", "b"] }, "default": ["b"] },
+        "b_name": { "type": "string", "default": "Ada" },
+        "c_size": { "oneOf": [{ "const": "l", "title": "Large" }], "default": "l" },
+        "d_count": { "type": "integer", "minimum": 1, "default": 0 },
+        "e_gift": { "type": "boolean", "default": true },
+    });
+    let all = ["a_tags", "b_name", "c_size", "d_count", "e_gift"];
+    let person = person(&["(default: yes)", "4", "(default: Large)", "(default: Ada)", "(default: b)"]);
+    let answer = person.fill(fields, &all).await;
+    let values = json!({ "e_gift": true, "d_count": 4, "c_size": "l", "b_name": "Ada", "a_tags": ["b"] });
+    assert_eq!(answer, ElicitationAnswer::Accept(Some(values)));
+    let asked = person.asked.lock().unwrap();
+    assert_eq!(asked[0].options, ["yes", "no", "(default: yes)"]);
+    assert!(asked[1].options.is_empty(), "0 is less than the minimum: {:?}", asked[1].options);
+}
+
+#[tokio::test]
 async fn a_form_that_is_not_plain_is_declined_without_a_question() {
     let person = person(&["x"]);
     for field in

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
-use http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
+use http::{HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header};
 use lariat_core::display;
 use lariat_host::sandbox::is_internal;
 use lariat_http::{AddressCheck, BodyStream, HttpResponse, TransportError};
@@ -27,7 +27,7 @@ use sse_stream::{Sse, SseStream};
 use super::authorized_client::McpHttpClient;
 use super::error::McpError;
 use super::protocol::{Connection, ProtocolEra};
-use super::stdio::MAX_MESSAGE;
+use crate::line_pipe::MAX_MESSAGE;
 
 const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
@@ -64,6 +64,19 @@ pub(super) fn names_loopback(host: &str) -> bool {
     matches!(host, "localhost" | "127.0.0.1" | "::1" | "[::1]")
 }
 
+/// The address of a service. One with a user name or a password is refused: nothing would send them, and they can make an
+/// address look like another one.
+pub(super) fn parsed_address(url: &str) -> Result<Uri, McpError> {
+    let invalid = |why: &str| McpError::Transport(format!("the address is not valid{why}"));
+    let address: Uri = url.parse().map_err(|_| invalid(""))?;
+    match address.authority() {
+        Some(host) if host.as_str().contains('@') => {
+            Err(invalid(": it contains a user name or a password; hint: use `headers`"))
+        }
+        _ => Ok(address),
+    }
+}
+
 /// Opens a connection to a service.
 pub(super) async fn open(
     client: McpHttpClient,
@@ -72,6 +85,7 @@ pub(super) async fn open(
     era: Option<ProtocolEra>,
     has_questions: bool,
 ) -> Result<Connection, McpError> {
+    parsed_address(url)?;
     let header = |(name, value): (&String, &String)| {
         let invalid = || McpError::Transport(format!("the header `{name}` is not valid"));
         let name = HeaderName::try_from(name.as_str()).map_err(|_| invalid())?;

@@ -14,10 +14,10 @@ use lariat_core::display;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam, ClientCapabilities,
     ClientConfig, ClientRequest, ContentBlock, ElicitRequestParams, ElicitResult, ElicitationAction,
-    ElicitationCapability, FormElicitationCapability, GetPromptRequestParams, Implementation, InputRequest,
-    InputRequests, InputResponses, JsonRpcMessage, PaginatedRequestParams, ProgressNotificationParam,
-    ProgressToken, Prompt, ProtocolVersion, ReadResourceRequestParams, RequestId, Resource, ResourceContents,
-    Role, ServerResult, SubscriptionFilter, Tool, UrlElicitationCapability,
+    ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability, GetPromptRequestParams,
+    Implementation, InputRequest, InputRequests, InputResponses, JsonRpcMessage, PaginatedRequestParams,
+    ProgressNotificationParam, ProgressToken, Prompt, ProtocolVersion, ReadResourceRequestParams, RequestId,
+    Resource, ResourceContents, Role, ServerResult, SubscriptionFilter, Tool, UrlElicitationCapability,
 };
 use rmcp::service::{
     ClientInitializeError, NotificationContext, PeerRequestOptions, RequestContext, RequestHandle,
@@ -34,6 +34,7 @@ use super::content::{
 };
 use super::elicitation::{Elicitation, ElicitationAnswer, Question};
 use super::error::McpError;
+use crate::line_pipe::LinePipe;
 
 /// Maximum number of tools of one server.
 const MAX_TOOLS: usize = 1_000;
@@ -70,6 +71,20 @@ pub(super) trait MessagePipe: Send + 'static {
     fn close(&mut self) -> impl Future<Output = ()> + Send;
 }
 
+impl MessagePipe for LinePipe {
+    fn send(&mut self, message: Vec<u8>) -> io::Result<()> {
+        Self::send(self, message)
+    }
+
+    async fn receive(&mut self) -> Option<Vec<u8>> {
+        Self::receive(self).await
+    }
+
+    async fn close(&mut self) {
+        Self::close(self).await;
+    }
+}
+
 /// Carries the messages of `rmcp` over a pipe. Skips what is not a message: some servers print to standard output.
 struct PipeTransport<P>(P);
 
@@ -99,10 +114,14 @@ impl<P: MessagePipe> Transport<RoleClient> for PipeTransport<P> {
     }
 }
 
-/// Lets a server send at most [`MAX_UNANSWERED`] requests ahead of our answers. `rmcp` starts a task for each.
+/// Lets a server send at most [`MAX_UNANSWERED`] requests ahead of our answers. `rmcp` starts a task for each. Turns an answer to
+/// `server/discover` that is none into an error, after which `rmcp` tries `initialize`: some older servers answer every
+/// method that they do not know with an empty result.
 struct PacedTransport<T> {
     inner: T,
     unanswered: usize,
+    /// The request `server/discover` that has no answer yet.
+    discover: Option<RequestId>,
 }
 
 impl<T: Transport<RoleClient>> Transport<RoleClient> for PacedTransport<T> {
@@ -116,6 +135,11 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for PacedTransport<T> {
         if is_answer && self.unanswered > 0 {
             self.unanswered -= 1;
         }
+        if let JsonRpcMessage::Request(request) = &item
+            && matches!(request.request, ClientRequest::DiscoverRequest(_))
+        {
+            self.discover = Some(request.id.clone());
+        }
         self.inner.send(item)
     }
 
@@ -125,10 +149,21 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for PacedTransport<T> {
             std::future::pending::<()>().await;
         }
         let message = self.inner.receive().await?;
-        if matches!(message, JsonRpcMessage::Request(_)) {
-            self.unanswered += 1;
+        match message {
+            JsonRpcMessage::Response(response) if self.discover.as_ref() == Some(&response.id) => {
+                self.discover = None;
+                if matches!(response.result, ServerResult::DiscoverResult(_)) {
+                    return Some(JsonRpcMessage::Response(response));
+                }
+                let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "the answer is empty", None);
+                Some(JsonRpcMessage::error(error, Some(response.id)))
+            }
+            JsonRpcMessage::Request(_) => {
+                self.unanswered += 1;
+                Some(message)
+            }
+            message => Some(message),
         }
-        Some(message)
     }
 
     fn close(&mut self) -> impl Future<Output = Result<(), T::Error>> + Send {
@@ -324,7 +359,7 @@ impl Connection {
             has_questions,
             tool_list_changes: Arc::clone(&changes),
         };
-        let transport = PacedTransport { inner: transport.into_transport(), unanswered: 0 };
+        let transport = PacedTransport { inner: transport.into_transport(), unanswered: 0, discover: None };
         let opening = handler.serve_with_lifecycle(transport, lifecycle);
         let service = Box::pin(opening).await.map_err(initialize_error)?;
         let mut connection = Self { service, subscription: None };

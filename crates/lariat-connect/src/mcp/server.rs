@@ -15,6 +15,7 @@ use lariat_core::question::{UserAnswer, UserQuestion};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
+use super::accepted_tool::AcceptedTool;
 use super::client::{CallObserver, McpClient};
 use super::config::McpServerConfig;
 use super::content::{McpContent, McpPromptInfo, McpResourceInfo, McpToolCallResult, McpToolInfo};
@@ -71,7 +72,7 @@ pub struct McpServer {
 }
 
 /// Stores the tools that the user accepted.
-pub type SaveAccepted = Arc<dyn Fn(&[McpToolInfo]) + Send + Sync>;
+pub type SaveAccepted = Arc<dyn Fn(&[AcceptedTool]) + Send + Sync>;
 
 /// The connection, and how often there was none.
 #[derive(Default)]
@@ -92,7 +93,7 @@ struct Known {
     state: McpServerState,
     era: Option<ProtocolEra>,
     /// The tools that the user accepted; `None` before the first contact.
-    accepted: Option<Vec<McpToolInfo>>,
+    accepted: Option<Vec<AcceptedTool>>,
     /// Changed tools that the user accepted since, in their new form.
     reviewed: Vec<McpToolInfo>,
     /// The tools that the server has, if it ran.
@@ -116,7 +117,7 @@ impl McpServer {
         config: McpServerConfig,
         connector: Arc<dyn McpConnector>,
         era: Option<ProtocolEra>,
-        accepted: Option<Vec<McpToolInfo>>,
+        accepted: Option<Vec<AcceptedTool>>,
     ) -> Self {
         let known = Known {
             state: McpServerState::Pending,
@@ -154,7 +155,7 @@ impl McpServer {
     }
 
     /// The tools that the user accepted, or that the server had at the first contact.
-    pub fn accepted_tools(&self) -> Vec<McpToolInfo> {
+    pub fn accepted_tools(&self) -> Vec<AcceptedTool> {
         self.known().accepted.clone().unwrap_or_default()
     }
 
@@ -177,7 +178,10 @@ impl McpServer {
     pub fn changes(&self) -> Vec<ToolChange> {
         let known = self.known();
         match (&known.accepted, &known.current) {
-            (Some(accepted), Some(current)) => tool_changes(accepted, current),
+            (Some(accepted), Some(current)) => {
+                let accepted: Vec<McpToolInfo> = accepted.iter().map(|tool| tool.info().clone()).collect();
+                tool_changes(&accepted, current)
+            }
             _ => Vec::new(),
         }
     }
@@ -322,7 +326,7 @@ impl McpServer {
         running.announced = announced;
         let mut known = self.known();
         (known.prompts, known.resources) = (Some(prompts), Some(resources));
-        known.accepted.get_or_insert_with(|| tools.clone());
+        known.accepted.get_or_insert_with(|| tools.iter().cloned().map(AcceptedTool::from).collect());
         known.current = Some(tools);
         Ok(())
     }
@@ -377,7 +381,8 @@ impl McpServer {
             known.reviewed.retain(|reviewed| reviewed.name != current.name);
             known.reviewed.push(current.clone());
             let accepted = known.accepted.get_or_insert_default();
-            accepted.iter_mut().filter(|old| old.name == current.name).for_each(|old| *old = current.clone());
+            let old = accepted.iter_mut().filter(|old| old.name() == current.name);
+            old.for_each(|old| *old = current.clone().into());
             accepted.clone()
         };
         if let Some(save) = &self.on_accepted {

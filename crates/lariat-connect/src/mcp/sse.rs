@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 use super::authorized_client::McpHttpClient;
 use super::error::McpError;
-use super::http::events;
+use super::http::{events, parsed_address};
 use super::protocol::{Connection, MessagePipe, ProtocolEra};
 
 /// Messages that may wait in each direction.
@@ -36,7 +36,7 @@ pub(super) async fn open(
     headers: &BTreeMap<String, String>,
     has_questions: bool,
 ) -> Result<Connection, McpError> {
-    let address: Uri = url.parse().map_err(|_| McpError::Transport("the address is not valid".to_owned()))?;
+    let address = parsed_address(url)?;
     let (incoming, outgoing) = (mpsc::channel(QUEUE), mpsc::channel::<Vec<u8>>(QUEUE));
     let get = request(Method::GET, &address, headers, Bytes::new())?;
     let response = client.send(get).await.map_err(|error| McpError::Transport(error.to_string()))?;

@@ -36,6 +36,13 @@ async fn starts_a_server_again_that_ends_on_an_unknown_first_request() {
 }
 
 #[tokio::test]
+async fn initializes_a_server_that_answers_unknown_methods_with_an_empty_result() {
+    let client = client("empty").await;
+    assert_eq!(client.about().era, ProtocolEra::Initialize);
+    assert!(client.call_tool("echo", object(json!({ "text": "hello" }))).await.is_ok());
+}
+
+#[tokio::test]
 async fn a_remembered_era_needs_no_question() {
     let supervisor = Supervisor::new();
     let era = Some(ProtocolEra::Initialize);

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::BufRead as _;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,32 +21,12 @@ use lariat_http::{ClientConfig, HttpClient, HttpResponse, Transport as _};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
+use crate::browser::{MemoryLogins, browse};
+
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/oauth_server.py");
 
 /// The port of `oidc-provider`, which must know its own address before it starts.
 const OIDC_PORT: u16 = 38_473;
-
-/// A store in memory.
-#[derive(Default)]
-struct MemoryLogins {
-    login: Mutex<Option<String>>,
-    hidden: Mutex<Vec<String>>,
-}
-
-impl LoginStore for MemoryLogins {
-    fn load(&self) -> Option<String> {
-        self.login.lock().unwrap().clone()
-    }
-
-    fn save(&self, login: Option<&str>) -> Result<(), String> {
-        *self.login.lock().unwrap() = login.map(str::to_owned);
-        Ok(())
-    }
-
-    fn hide(&self, secret: &str) {
-        self.hidden.lock().unwrap().push(secret.to_owned());
-    }
-}
 
 /// A clock that the test moves, in seconds.
 #[derive(Default)]
@@ -83,28 +63,6 @@ fn http() -> HttpClient {
 
 async fn get(url: &str) -> HttpResponse {
     http().send(Request::get(url).body(Bytes::new()).unwrap()).await.unwrap()
-}
-
-/// Does what a browser does: opens the address, follows the redirects and keeps cookies.
-async fn browse(address: &str) {
-    let (mut address, mut cookies) = (address.to_owned(), BTreeMap::new());
-    for _ in 0..12 {
-        let all: Vec<String> = cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let request = Request::get(&address).header("cookie", all.join("; "));
-        let response = http().send(request.body(Bytes::new()).unwrap()).await.unwrap();
-        for cookie in response.headers.get_all("set-cookie") {
-            let pair = cookie.to_str().unwrap().split(';').next().unwrap();
-            let (name, value) = pair.split_once('=').unwrap();
-            cookies.insert(name.to_owned(), value.to_owned());
-        }
-        let Some(next) = response.headers.get("location") else { return };
-        let next = next.to_str().unwrap();
-        let origin: String = address.split_inclusive('/').take(3).collect();
-        address = match next.strip_prefix('/') {
-            Some(path) => format!("{origin}{path}"),
-            None => next.to_owned(),
-        };
-    }
 }
 
 impl Service {
@@ -295,9 +253,22 @@ async fn a_call_that_needs_more_rights_names_the_scope() {
     let McpError::LoginRequired { scope: Some(scope) } = error else { panic!("{error}") };
     assert_eq!(scope, "read write");
     let mut wanted = options();
-    wanted.scopes = Some(scope);
+    wanted.scopes = Some("write".to_owned());
     service.log_in(&wanted).await.unwrap();
     assert!(call(&service.connect(service.login()).await.unwrap()).await.is_ok());
+    let asked = service.log().await["scopes"].clone();
+    assert_eq!(asked[1], "write read", "a new login keeps what was granted before");
+}
+
+#[tokio::test]
+async fn a_secret_goes_only_to_an_authorization_server_that_the_entry_names() {
+    let service = Service::start("plain");
+    let mut wanted = options();
+    wanted.client_id = Some("mine".to_owned());
+    wanted.client_secret = Some("hidden".to_owned());
+    let error = service.log_in(&wanted).await.unwrap_err().to_string();
+    assert!(error.contains("`oauth.authServerMetadataUrl`"), "{error}");
+    assert!(!format!("{wanted:?}").contains("hidden"));
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@
 )]
 
 mod adapter;
+mod browser;
 mod configuration;
 mod connection;
 mod documented_tests;

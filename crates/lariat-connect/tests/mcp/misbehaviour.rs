@@ -156,7 +156,8 @@ async fn a_tool_that_changed_is_not_called() {
     let connector = crate::support::TestConnector::new(&["changed"], limits());
     let era = Some(ProtocolEra::Initialize);
     let config = crate::support::config();
-    let server = lariat_connect::mcp::McpServer::new(config, connector, era, Some(vec![accepted.clone()]));
+    let known = Some(vec![accepted.clone().into()]);
+    let server = lariat_connect::mcp::McpServer::new(config, connector, era, known);
     let never = CancellationToken::new();
     let error = server.call(&accepted, object(json!({ "text": "a" })), &never, &|_| {}).await.unwrap_err();
     assert!(

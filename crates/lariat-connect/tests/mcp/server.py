@@ -240,6 +240,8 @@ def main():
                 refuse(request, -32002, "no such resource")
         elif method == "ping":
             answer(request, {})
+        elif BEHAVIOUR == "empty":
+            answer(request, {})
         else:
             refuse(request, -32601, f"no such method: {method}")
 

@@ -124,3 +124,14 @@ async fn the_service_of_a_project_has_a_public_address_or_names_this_machine() {
     let connected = McpClient::connect_service(client, &named, &BTreeMap::new(), None, limits()).await;
     assert!(connected.unwrap_err().to_string().contains("internal network"));
 }
+
+#[tokio::test]
+async fn an_address_with_a_user_name_is_refused() {
+    let service = Service::start("json");
+    let disguised = service.url.replace("127.0.0.1", "93.184.216.34@127.0.0.1");
+    let client = || HttpClient::new(ClientConfig::default());
+    let connected = McpClient::connect_service(client(), &disguised, &BTreeMap::new(), None, limits()).await;
+    assert!(connected.unwrap_err().to_string().contains("user name"));
+    let connected = McpClient::connect_sse(client(), &disguised, &BTreeMap::new(), limits()).await;
+    assert!(connected.unwrap_err().to_string().contains("user name"));
+}

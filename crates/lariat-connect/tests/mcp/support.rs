@@ -80,7 +80,7 @@ pub(crate) fn server(arguments: &[&str], limits: McpLimits) -> Arc<McpServer> {
 /// The tool as the server described it at the first contact.
 pub(crate) async fn tool(server: &McpServer, name: &str) -> McpToolInfo {
     server.connect().await.unwrap();
-    server.accepted_tools().into_iter().find(|tool| tool.name == name).unwrap()
+    server.accepted_tools().into_iter().find(|tool| tool.name() == name).unwrap().info().clone()
 }
 
 /// A path in the directory for temporary files that no other test uses.

@@ -478,6 +478,9 @@ pub enum AgentEvent {
         child_session_id: SessionId,
         /// Task of the sub-agent.
         task: String,
+        /// The message that will contain its report, if it works in the background.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        report: Option<MessageId>,
     },
     /// A sub-agent ended.
     SubAgentCompleted {

@@ -110,11 +110,24 @@ impl Run {
     pub(super) fn run_spent(&self) -> SpentAmounts {
         let mut spent = SpentAmounts::usage(&self.state.usage);
         spent += SpentAmounts::usage(&self.state.budget.sub_agents);
+        spent += self.transient.sub_agents_spent;
         let open = self.state.turn.as_ref().is_some_and(|turn| turn.reply.is_none());
         spent.turns = u64::from(self.state.turns.saturating_sub(u32::from(open)));
         spent.duration = self.state.active(self.now);
         spent.tool_calls = self.state.budget.tool_calls;
         spent
+    }
+
+    /// Returns what the session spent, with what the running sub-agents of this run spent so far.
+    fn session_spent(&self) -> SpentAmounts {
+        let mut spent = self.memory.ledger().spent_at(self.now);
+        spent += self.transient.sub_agents_spent;
+        spent
+    }
+
+    /// Sets the tokens and the money that sub-agents spent whose end is not recorded yet.
+    pub fn count_running_sub_agents(&mut self, spent: SpentAmounts) {
+        self.transient.sub_agents_spent = spent;
     }
 
     /// Returns the usage of every limit of the run and its session.
@@ -124,7 +137,7 @@ impl Run {
             statuses.extend(BudgetStatus::all(BudgetScope::Run, &limits, &self.run_spent()));
         }
         if !self.config.budget.session.is_none() {
-            let spent = self.memory.ledger().spent_at(self.now);
+            let spent = self.session_spent();
             statuses.extend(BudgetStatus::all(BudgetScope::Session, &self.session_limits(), &spent));
         }
         statuses
@@ -136,7 +149,7 @@ impl Run {
         {
             return Some(**wrap_up);
         }
-        let spent = self.memory.ledger().spent_at(self.now);
+        let spent = self.session_spent();
         let session = BudgetStatus::all(BudgetScope::Session, &self.session_limits(), &spent);
         session.into_iter().find(|standing| standing.level() >= 100)
     }

@@ -145,7 +145,7 @@ impl Run {
             CallPhase::Planned(summary) => NextStep::Plan(summary.clone()),
             // Recorded as running, but nothing runs: the process that ran it has ended.
             CallPhase::Dispatched | CallPhase::Questioning(_) => {
-                if !self.resume_sub_agent(at) {
+                if !self.end_background_call(at) && !self.resume_sub_agent(at) {
                     self.interrupt(at);
                 }
                 return;
@@ -248,6 +248,9 @@ impl Run {
             CallPhase::Asked(asked) | CallPhase::Questioning(asked) => asked.id == request,
             _ => false,
         };
+        if self.on_background_answer(request, &decision) {
+            return;
+        }
         let Some(turn) = &self.state.turn else { return };
         let Some(at) = turn.calls.iter().position(asked) else { return };
         let Some(call) = self.call_at(at) else { return };
@@ -262,9 +265,12 @@ impl Run {
 
     /// Asks the user a question of a tool that runs. Ignores a tool that does not run any more, or that has asked already.
     pub(super) fn on_tool_asked(&mut self, id: &ToolCallId, mut request: PermissionRequest) {
-        let Some(at) = self.position(id) else { return };
-        let is_silent = self.call_at(at).is_some_and(|call| matches!(call.phase, CallPhase::Dispatched));
-        if !is_silent || self.call_activities.get(at) != Some(&CallActivity::Running) {
+        let is_running = || {
+            let at = self.position(id)?;
+            let is_silent = self.call_at(at).is_some_and(|call| matches!(call.phase, CallPhase::Dispatched));
+            Some(is_silent && self.call_activities.get(at) == Some(&CallActivity::Running))
+        };
+        if !self.may_background_ask(id).or_else(is_running).unwrap_or(false) {
             return;
         }
         request.id = RequestId::new(self.minter.uuid());
@@ -326,12 +332,19 @@ impl Run {
             args: recorded,
         };
         self.record(start);
+        if self.start_background(&call.id, false) {
+            self.end_background_call(at);
+            return;
+        }
         let sub_agent = self.sub_agent_of(at, false);
         self.out.push_back(Effect::RunTool { call, args, sub_agent });
         self.set_activity(at, CallActivity::Running);
     }
 
     pub(super) fn on_tool_finished(&mut self, id: &ToolCallId, result: Result<ToolResult, ToolError>) {
+        if self.is_background(id) {
+            return self.finish_background(id, result);
+        }
         let Some(at) = self.position(id) else { return };
         if !matches!(self.call_activities.get(at), Some(CallActivity::Running | CallActivity::Cancelling)) {
             return;
@@ -346,7 +359,7 @@ impl Run {
     }
 
     /// Records the end of a tool call that was started.
-    fn finish_tool(&mut self, at: usize, result: Result<ToolResult, ToolError>) {
+    pub(super) fn finish_tool(&mut self, at: usize, result: Result<ToolResult, ToolError>) {
         self.withdraw_question(at);
         let Some(call) = self.call_at(at).map(|call| Arc::clone(&call.call)) else { return };
         let error = result.as_ref().err().map(ToString::to_string);
@@ -446,6 +459,9 @@ impl Run {
                     self.out.push_back(Effect::CancelTool { call: id });
                 }
                 (_, CallPhase::Dispatched | CallPhase::Questioning(_)) => {
+                    if self.end_background_call(at) {
+                        continue;
+                    }
                     if self.resume_sub_agent(at) {
                         // The sub-agent ends by itself and records that.
                         self.set_activity(at, CallActivity::Cancelling);

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::budget::BudgetConfig;
 use crate::config::{
     ContextConfig, ExecutionLimits, QueueMode, RepetitionConfig, RetryConfig, ToolExecutionStrategy,
@@ -134,7 +136,7 @@ pub struct FallbackModel {
 }
 
 /// What the machine needs to know about a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolTraits {
     /// Effects that the tool declares.
     pub effects: ToolEffects,
@@ -142,6 +144,8 @@ pub struct ToolTraits {
     pub parallel_safe: bool,
     /// The argument that contains the task, if every call of the tool starts a sub-agent.
     pub task_argument: Option<&'static str>,
+    /// The arguments that make a call start its sub-agent in the background: a call with one of these values.
+    pub background_calls: Vec<(&'static str, Value)>,
 }
 
 impl ToolTraits {
@@ -151,11 +155,17 @@ impl ToolTraits {
             effects: tool.effects(),
             parallel_safe: tool.is_parallel_safe(),
             task_argument: tool.task_argument(),
+            background_calls: tool.background_calls(),
         }
     }
 
     /// Creates the traits of a tool that starts no sub-agents.
     pub const fn new(effects: ToolEffects, parallel_safe: bool) -> Self {
-        Self { effects, parallel_safe, task_argument: None }
+        Self { effects, parallel_safe, task_argument: None, background_calls: Vec::new() }
+    }
+
+    /// Returns whether a call with these arguments starts its sub-agent in the background.
+    pub(super) fn is_background(&self, args: &Value) -> bool {
+        self.background_calls.iter().any(|(argument, value)| args.get(argument) == Some(value))
     }
 }

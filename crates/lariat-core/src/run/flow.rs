@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use super::background_agents::is_report;
 use super::state::LastTurn;
 use super::{Activity, Effect, FilterOutcome, HookCall, Run, RunEnd, hook_note};
 use crate::config::QueueMode;
@@ -76,6 +77,10 @@ impl Run {
         match std::mem::take(&mut self.activity) {
             Activity::BeforeLoop if proceed => self.start_loop(),
             Activity::BeforeTurn if proceed => self.transient.turn_hook_passed = true,
+            // Sub-agents in the background end first.
+            Activity::BeforeTurn if !self.state.background.is_empty() => {
+                self.on_halt("a callback stopped the run".to_owned());
+            }
             Activity::BeforeLoop | Activity::BeforeTurn => {
                 self.end(self.state.stop_outcome().unwrap_or(RunOutcome::StoppedByHook));
             }
@@ -110,7 +115,11 @@ impl Run {
 
     /// Ends the loop or starts the next turn, when no turn is open.
     fn between_turns(&mut self) -> StepResult {
+        self.queue_reports();
         if let Some(outcome) = self.due_outcome() {
+            if self.waits_for_background(&outcome) {
+                return StepResult::Waiting;
+            }
             // The prepared compaction was paid for, and the next prompt finds space. With hooks for
             // compaction it must wait for a turn, because their answers belong in one.
             if outcome == RunOutcome::Completed && !self.has_compaction_hooks() && self.apply_prepared() {
@@ -231,7 +240,9 @@ impl Run {
                 QueueMode::OneAtATime => 1,
                 QueueMode::All => messages.len(),
             };
-            messages.iter().take(count).cloned().collect::<Vec<_>>()
+            // Reports of sub-agents do not wait for each other.
+            let due = messages.iter().enumerate().filter(|(at, message)| *at < count || is_report(message));
+            due.map(|(_, message)| Arc::clone(message)).collect::<Vec<_>>()
         };
         let steering = take(QueueKind::Steering);
         let would_stop = match self.state.last {

@@ -10,6 +10,7 @@
 //! any length of the conversation.
 
 mod assembly;
+mod background_agents;
 mod budget;
 mod calls;
 mod compaction;
@@ -40,7 +41,7 @@ pub use session_snapshot::{BranchSnapshot, GroupBase, LoopStartWithId, SessionSn
 pub use snapshot::LoopSnapshot;
 pub use sub_agents::SUB_AGENT_CONFIG;
 
-use crate::budget::{BudgetLimits, BudgetScope};
+use crate::budget::{BudgetLimits, BudgetScope, SpentAmounts};
 use crate::content::Content;
 use crate::event::{
     AgentEvent, EventRecord, FORMAT_VERSION, LoopStart, MessageRef, QueueKind, RecordedMessage,
@@ -52,6 +53,7 @@ use crate::session::SessionMemory;
 use crate::time::{Minter, Stamp, Timestamp};
 use crate::transcript::{NotSendable, Transcript};
 use crate::usage::Usage;
+use background_agents::BackgroundActivity;
 pub(crate) use budget::{NO_CALLS_LEFT, SECTION as BUDGET_SECTION};
 use calls::CallActivity;
 pub(crate) use calls::{DENIED, SKIPPED_BY_HOOK};
@@ -73,6 +75,8 @@ pub struct Run {
     memory: Arc<SessionMemory>,
     activity: Activity,
     call_activities: Vec<CallActivity>,
+    /// The sub-agents in the background that this process runs.
+    background: Vec<BackgroundActivity>,
     transient: TransientState,
     /// A compaction that is prepared while the run continues.
     prepared_compaction: Option<Box<PreparedCompaction>>,
@@ -147,6 +151,8 @@ struct TransientState {
     reserved: Option<OpId>,
     /// Budget extensions from before the start.
     early_extensions: Vec<(BudgetScope, BudgetLimits, String)>,
+    /// What sub-agents spent whose end is not recorded yet.
+    sub_agents_spent: SpentAmounts,
 }
 
 /// Why a loop cannot start.
@@ -233,6 +239,7 @@ impl Run {
             memory: Arc::default(),
             activity: Activity::None,
             call_activities: Vec::new(),
+            background: Vec::new(),
             transient,
             prepared_compaction: None,
             deadline: None,

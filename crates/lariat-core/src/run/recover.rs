@@ -198,6 +198,7 @@ impl RecoveredRun {
                 run.record(AgentEvent::BudgetExtensionRequested { request });
             }
         }
+        run.restart_background();
         run.arm_deadline();
         run.advance();
         self.run

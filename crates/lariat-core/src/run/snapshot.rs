@@ -89,7 +89,8 @@ impl Run {
         let state = &self.state;
         let settled = state.turn.as_ref().is_none_or(|turn| turn.reply.is_none());
         let all_recorded = !self.out.iter().any(|effect| matches!(effect, Effect::Record(_)));
-        if !settled || !all_recorded || !state.started {
+        // What runs in the background is read from the journal.
+        if !settled || !all_recorded || !state.started || !state.background.is_empty() {
             return None;
         }
         let conversation = state.transcript.window().iter().cloned().collect();

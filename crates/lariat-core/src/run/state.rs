@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::background_agents::BackgroundAgent;
 use super::budget::{RunBudget, SECTION};
 use super::config::RunConfig;
 use super::repetition::{CallFingerprint, RepetitionDetector};
@@ -62,6 +63,8 @@ pub(super) struct LoopState {
     /// Why the conversation does not fit.
     pub(super) full: Option<Box<ContextFull>>,
     pub(super) blocked_stops: BlockedStops,
+    /// Sub-agents in the background whose report is not queued yet, in the order of their start.
+    pub(super) background: Vec<BackgroundAgent>,
     active: Duration,
     last_seen: Option<Timestamp>,
 }
@@ -95,6 +98,8 @@ pub(super) struct CallSubAgent {
     pub(super) is_completed: bool,
     /// The arguments that the tool call started with, if they are not the model's.
     pub(super) args: Option<Arc<Value>>,
+    /// The message that will contain its report, if it works in the background.
+    pub(super) report: Option<MessageId>,
 }
 
 /// The recorded progress of a tool call.
@@ -170,6 +175,7 @@ impl LoopState {
             warned: false,
             full: None,
             blocked_stops: BlockedStops::default(),
+            background: Vec::new(),
             active: Duration::ZERO,
             last_seen: None,
         }
@@ -233,10 +239,11 @@ impl LoopState {
     }
 
     pub(super) fn pending_permissions(&self) -> impl Iterator<Item = &Arc<PermissionRequest>> {
-        self.turn.iter().flat_map(|turn| &turn.calls).filter_map(|call| match &call.phase {
+        let of_calls = self.turn.iter().flat_map(|turn| &turn.calls).filter_map(|call| match &call.phase {
             CallPhase::Asked(request) | CallPhase::Questioning(request) => Some(request),
             _ => None,
-        })
+        });
+        of_calls.chain(self.background.iter().filter_map(|agent| agent.asked.as_ref()))
     }
 
     /// Returns the requests of tool calls that have not started.
@@ -282,6 +289,7 @@ impl LoopState {
                 if self.blocked_stops.message != Some(message.id()) {
                     self.blocked_stops = BlockedStops::default();
                 }
+                self.background.retain(|agent| agent.report != message.id());
                 self.queue_mut(*queue).push_back(Arc::clone(message));
             }
             AgentEvent::MessageUnqueued { message_id } => {
@@ -295,14 +303,17 @@ impl LoopState {
                 {
                     sub_agent.args = Some(Arc::clone(args));
                 }
+                let background = self.call_mut(tool_call_id).and_then(|call| BackgroundAgent::of(call));
+                self.background.extend(background);
             }
-            AgentEvent::SubAgentSpawned { tool_call_id, child_loop_id, child_session_id, .. } => {
+            AgentEvent::SubAgentSpawned { tool_call_id, child_loop_id, child_session_id, report, .. } => {
                 if let Some(call) = self.call_mut(tool_call_id) {
                     call.sub_agent = Some(Box::new(CallSubAgent {
                         session_id: child_session_id.clone(),
                         loop_id: child_loop_id.clone(),
                         is_completed: false,
                         args: None,
+                        report: *report,
                     }));
                 }
             }
@@ -310,12 +321,17 @@ impl LoopState {
                 if let Some(sub_agent) = self.sub_agent_mut(tool_call_id) {
                     sub_agent.is_completed = true;
                 }
+                if let Some(agent) = self.background_mut(tool_call_id) {
+                    agent.sub_agent.is_completed = true;
+                }
             }
             AgentEvent::ToolExecutionEnd { tool_call_id, .. } => {
                 self.set_phase(tool_call_id, CallPhase::Ended)
             }
             AgentEvent::PermissionRequired { request } => {
-                if let Some(call) = self.call_mut(&request.tool_call_id) {
+                if let Some(agent) = self.background_mut(&request.tool_call_id) {
+                    agent.asked = Some(Arc::clone(request));
+                } else if let Some(call) = self.call_mut(&request.tool_call_id) {
                     call.phase = match call.phase.has_started() {
                         true => CallPhase::Questioning(Arc::clone(request)),
                         false => CallPhase::Asked(Arc::clone(request)),
@@ -399,7 +415,15 @@ impl LoopState {
         }
     }
 
+    pub(super) fn background_mut(&mut self, call: &ToolCallId) -> Option<&mut BackgroundAgent> {
+        self.background.iter_mut().find(|agent| agent.call.id == *call)
+    }
+
     fn apply_decision(&mut self, request: RequestId, call: &ToolCallId, decision: &PermissionDecision) {
+        if let Some(agent) = self.background_mut(call) {
+            agent.asked.take_if(|asked| asked.id == request);
+            return;
+        }
         let Some(call) = self.call_mut(call) else { return };
         if matches!(&call.phase, CallPhase::Questioning(asked) if asked.id == request) {
             call.phase = CallPhase::Dispatched;

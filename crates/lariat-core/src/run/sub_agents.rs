@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::calls::CallActivity;
+use super::state::CallSubAgent;
 use super::{Effect, Run};
 use crate::budget::{BudgetLimits, BudgetStatus};
 use crate::content::ToolCall;
@@ -25,13 +26,18 @@ impl Run {
         let argument = self.config.tools.get(&call.name).and_then(|traits| traits.task_argument);
         let is_recorded = self.call_at(at).is_some_and(|call| call.sub_agent.is_some());
         let Some(argument) = argument.filter(|_| !is_recorded) else { return };
-        let task = args.unwrap_or(&call.arguments).get(argument).and_then(Value::as_str);
+        let args = args.unwrap_or(&call.arguments);
+        let task = args.get(argument).and_then(Value::as_str);
+        let traits = self.config.tools.get(&call.name);
+        let is_background = traits.is_some_and(|traits| traits.is_background(args));
         let child_session_id = SessionId::from(self.minter.uuid().to_string());
+        let report = is_background.then(|| self.message_id());
         self.record(AgentEvent::SubAgentSpawned {
             tool_call_id: call.id.clone(),
             child_loop_id: LoopId::compose(&child_session_id, SUB_AGENT_CONFIG, 1),
             child_session_id,
             task: task.unwrap_or_default().to_owned(),
+            report,
         });
     }
 
@@ -63,20 +69,16 @@ impl Run {
     /// Returns the loop of a tool call's sub-agent, until its end is recorded.
     pub fn sub_agent_loop(&self, call: &ToolCallId) -> Option<&LoopId> {
         let calls = self.state.turn.iter().flat_map(|turn| &turn.calls);
-        let sub_agent =
+        let of_calls =
             calls.filter(|state| state.call.id == *call).find_map(|state| state.sub_agent.as_ref());
+        let background = self.state.background.iter().find(|agent| agent.call.id == *call);
+        let sub_agent = background.map(|agent| &agent.sub_agent).or(of_calls);
         sub_agent.filter(|sub_agent| !sub_agent.is_completed).map(|sub_agent| &sub_agent.loop_id)
     }
 
     /// Returns the sub-agent that is recorded for a tool call.
     pub(super) fn sub_agent_of(&self, at: usize, is_resumed: bool) -> Option<Box<RecordedSubAgent>> {
-        let sub_agent = self.call_at(at)?.sub_agent.as_ref()?;
-        Some(Box::new(RecordedSubAgent {
-            session_id: sub_agent.session_id.clone(),
-            loop_id: sub_agent.loop_id.clone(),
-            is_resumed,
-            is_completed: sub_agent.is_completed,
-        }))
+        Some(self.call_at(at)?.sub_agent.as_ref()?.recorded(is_resumed))
     }
 
     /// Runs a tool call again whose sub-agent a crash interrupted; returns false for any other tool call.
@@ -96,6 +98,18 @@ impl Run {
     pub(super) fn end_sub_agent(&mut self, at: usize, error: Option<&str>) {
         let Some(sub_agent) = self.call_at(at).and_then(|call| call.sub_agent.clone()) else { return };
         let Some(tool_call_id) = self.call_at(at).map(|call| call.call.id.clone()) else { return };
+        // The call of a background sub-agent ends before it.
+        if sub_agent.report.is_none() {
+            self.end_unreported(tool_call_id, &sub_agent, error);
+        }
+    }
+
+    pub(super) fn end_unreported(
+        &mut self,
+        tool_call_id: ToolCallId,
+        sub_agent: &CallSubAgent,
+        error: Option<&str>,
+    ) {
         if sub_agent.is_completed {
             return;
         }
@@ -103,7 +117,18 @@ impl Run {
             Some(error) => RunOutcome::Failed { error: error.to_owned() },
             None => RunOutcome::Completed,
         };
-        let (child_loop_id, usage) = (sub_agent.loop_id, Usage::default());
+        let (child_loop_id, usage) = (sub_agent.loop_id.clone(), Usage::default());
         self.record(AgentEvent::SubAgentCompleted { tool_call_id, child_loop_id, outcome, usage });
+    }
+}
+
+impl CallSubAgent {
+    pub(super) fn recorded(&self, is_resumed: bool) -> Box<RecordedSubAgent> {
+        Box::new(RecordedSubAgent {
+            session_id: self.session_id.clone(),
+            loop_id: self.loop_id.clone(),
+            is_resumed,
+            is_completed: self.is_completed,
+        })
     }
 }

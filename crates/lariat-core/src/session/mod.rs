@@ -13,6 +13,7 @@ mod groups;
 mod memory;
 mod record;
 mod rerun;
+mod tree_changes;
 mod work;
 
 pub use crate::event::{SessionFormation, Task};
@@ -29,6 +30,7 @@ pub use groups::{Branch, BranchGroup};
 pub use memory::{AnsweredRequest, SessionMemory};
 pub use record::{ChildLoopRef, LoopRecord, LoopStatus, ParallelGroupRecord, Session};
 pub use rerun::{RunStart, run_start};
+pub use tree_changes::TreeChanges;
 pub use work::{CommandRun, FileState, TouchedFile, WorkLog};
 
 #[cfg(test)]

@@ -291,7 +291,7 @@ impl LoopRecord {
                         tool_call_id: tool_call_id.clone(),
                         tool_name: tool_name.clone(),
                         child_loop_id: child.clone(),
-                        child_session_id: SessionId::from(session_part(child)),
+                        child_session_id: child.session(),
                     }),
                 }
             }
@@ -305,12 +305,6 @@ impl LoopRecord {
         }
         self.events.push(Arc::clone(record));
     }
-}
-
-/// Returns the `{session}` of `{session}.{config}.{n}`. Configuration ids may contain dots, session ids do
-/// not.
-fn session_part(loop_id: &LoopId) -> &str {
-    loop_id.as_str().split('.').next().unwrap_or_default()
 }
 
 /// Returns why a session was created. A journal says so only if the session replaced another one.

@@ -397,6 +397,7 @@ fn sub_agents_are_linked_in_both_directions() {
             child_loop_id: "kid.c.0".into(),
             child_session_id: "kid".into(),
             task: "look".into(),
+            report: None,
         },
     );
     for (call, child) in [("a", "kid.c.0"), ("b", "other.c.5.0")] {

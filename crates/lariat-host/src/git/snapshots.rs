@@ -3,7 +3,11 @@
 //! A snapshot has every file that git would track: changed, staged and untracked ones, but not ignored ones. The git directory
 //! is our own: objects that are new go there, and the repository's objects are only read. So nothing of the repository changes:
 //! not its index, stash, branches or configuration. A directory without a repository has snapshots too.
+//!
+//! A snapshot can be checked out in another directory ([`WorkTreeSnapshots::copy_to`]), and the difference between two can be
+//! applied to the work tree ([`WorkTreeSnapshots::apply`]).
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,6 +28,8 @@ const INDEX_LIMIT: u64 = 256 * 1024 * 1024;
 pub struct WorkTreeSnapshots {
     git: Git,
     directory: PathBuf,
+    /// What git knows about the files of the work tree.
+    index: PathBuf,
 }
 
 /// The difference between two snapshots.
@@ -67,7 +73,118 @@ impl WorkTreeSnapshots {
             environment: safe_environment(&environment),
             supervisor: supervisor.clone(),
         };
-        Ok(Self { git, directory: directory.to_owned() })
+        Ok(Self { git, directory: directory.to_owned(), index: directory.join("index") })
+    }
+
+    /// Writes a snapshot to a directory that does not exist yet, and returns the snapshots of this copy. They share their
+    /// objects with these, so that a snapshot of the copy can be compared and applied here.
+    ///
+    /// If the work tree belongs to a repository, the copy gets a repository of its own with the same commit checked out. It
+    /// reads the objects of the original and writes only its own, so programs can read the history and commit in the copy.
+    ///
+    /// # Errors
+    /// [`GitError`] if the directory exists, or git fails. What was written stays.
+    pub async fn copy_to(&self, snapshot: &str, copy: &Path) -> Result<Self, GitError> {
+        rustix::fs::mkdir(copy, rustix::fs::Mode::from_raw_mode(0o700)).map_err(io::Error::from)?;
+        let snapshots = self.of_copy(copy)?;
+        let _ = rustix::fs::unlink(&snapshots.index);
+        snapshots.run(["read-tree", "--reset", "-u", snapshot], SCAN_TIME, &[0]).await?;
+        match Directories::find(&self.git.work_tree) {
+            Ok(repository) => self.make_repository(&repository, &snapshots.git).await?,
+            Err(GitError::NotARepository(_)) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(snapshots)
+    }
+
+    /// The snapshots of a copy that [`copy_to`](Self::copy_to) made, also in an earlier process.
+    ///
+    /// # Errors
+    /// [`GitError`] if the directory does not exist.
+    pub fn of_copy(&self, copy: &Path) -> Result<Self, GitError> {
+        let work_tree = copy.canonicalize()?;
+        let name = copy.file_name().unwrap_or_default().to_string_lossy();
+        let index = self.directory.join(format!("index-{name}"));
+        let git = Git {
+            scratch: self.directory.clone(),
+            environment: self
+                .git
+                .environment
+                .clone()
+                .with_untrusted_directories([&work_tree])
+                .with("GIT_INDEX_FILE", &index),
+            supervisor: self.git.supervisor.clone(),
+            work_tree,
+        };
+        Ok(Self { git, directory: self.directory.clone(), index })
+    }
+
+    /// Changes the work tree by the difference between two snapshots. Files that are as in `to` already stay, and so do
+    /// changes to other files.
+    ///
+    /// # Errors
+    /// [`GitError`] if a file that differs between the snapshots is neither as in `from` nor as in `to`, or git fails.
+    pub async fn apply(&self, from: &str, to: &str) -> Result<(), GitError> {
+        // Git compares the files with its index, so the index must be that of the present files.
+        self.take().await?;
+        self.run(["read-tree", "-m", "-u", from, to], SCAN_TIME, &[0]).await.map(drop)
+    }
+
+    /// The files that [`apply`](Self::apply) would refuse to change, because `now` has something else there.
+    ///
+    /// # Errors
+    /// [`GitError`] if git fails or does not have a snapshot.
+    pub async fn conflicts(&self, from: &str, to: &str, now: &str) -> Result<Vec<String>, GitError> {
+        let (wanted, done) = (self.names(from, to).await?, self.names(from, now).await?);
+        let different = self.names(now, to).await?;
+        Ok(wanted.intersection(&done).filter(|name| different.contains(*name)).cloned().collect())
+    }
+
+    /// The names of files that differ between two snapshots.
+    async fn names(&self, from: &str, to: &str) -> Result<BTreeSet<String>, GitError> {
+        let words = ["diff-tree", "-r", "--no-renames", "--name-only", "-z", from, to];
+        let names = self.run(words, SCAN_TIME, &[0]).await?;
+        Ok(names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// Gives a copy of the work tree a repository with the same commit checked out.
+    async fn make_repository(&self, original: &Directories, copy: &Git) -> Result<(), GitError> {
+        let directory = copy.work_tree.join(".git");
+        make_directories(&directory, &["", "objects", "objects/info", "refs", "refs/heads", "info"])?;
+        let objects = original.common.join("objects");
+        write(&directory.join("objects/info/alternates"), &format!("{}\n", objects.display()))?;
+        for name in ["info/exclude", "shallow"] {
+            if let Ok(text) = small_file(&original.common.join(name)) {
+                write(&directory.join(name), &text)?;
+            }
+        }
+        let extensions = extensions(&small_file(&original.common.join("config"))?)?;
+        let version = u8::from(extensions.contains("objectformat"));
+        let format: String = extensions.lines().filter(|line| !line.contains("refstorage")).fold(
+            format!("[core]\n\trepositoryFormatVersion = {version}\n\tbare = false\n"),
+            |text, line| format!("{text}{line}\n"),
+        );
+        write(&directory.join("config"), &format)?;
+        // A repository without a commit has only the name of its branch.
+        let commit = self.git.read(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).await;
+        let commit = commit.ok().map(|commit| commit.trim().to_owned()).filter(|commit| !commit.is_empty());
+        let branch = self.git.branch().await?;
+        if let (Some(branch), Some(commit)) = (&branch, &commit) {
+            write(&directory.join("packed-refs"), &format!("{commit} refs/heads/{branch}\n"))?;
+        }
+        let head = match (branch, &commit) {
+            (Some(branch), _) => format!("ref: refs/heads/{branch}\n"),
+            (None, Some(commit)) => format!("{commit}\n"),
+            (None, None) => "ref: refs/heads/main\n".to_owned(),
+        };
+        write(&directory.join("HEAD"), &head)?;
+        if commit.is_some() {
+            // Its own index: what differs from the commit is a change that is not staged.
+            let environment = copy.environment.clone().with("GIT_INDEX_FILE", directory.join("index"));
+            let git = Git { environment, ..copy.clone() };
+            git.run(&directory, vec!["read-tree".into(), "HEAD".into()], SCAN_TIME, &[0]).await?;
+        }
+        Ok(())
     }
 
     /// Saves the current state. Returns its id.
@@ -79,7 +196,7 @@ impl WorkTreeSnapshots {
         let add = ["add", "--all", "--ignore-errors", "."];
         if self.run(add, SCAN_TIME, &[0, 1]).await.is_err() {
             // The copied index may need files that only the repository has. Without an index, git reads all files.
-            let _ = rustix::fs::unlink(self.directory.join("index"));
+            let _ = rustix::fs::unlink(&self.index);
             self.run(add, SCAN_TIME, &[0, 1]).await?;
         }
         let tree = self.run(["write-tree", "--missing-ok"], SCAN_TIME, &[0]).await?;
@@ -128,14 +245,7 @@ impl WorkTreeSnapshots {
 
 /// Makes a directory a git directory. The configuration is written last: with it, the directory is complete.
 fn prepare(directory: &Path, repository: Option<&Directories>) -> Result<(), GitError> {
-    use rustix::fs::Mode;
-    for name in ["objects", "objects/info", "refs", "info"] {
-        // An earlier process may have been killed after it made some of them.
-        match rustix::fs::mkdir(directory.join(name), Mode::from_raw_mode(0o700)) {
-            Ok(()) | Err(rustix::io::Errno::EXIST) => {}
-            Err(error) => return Err(io::Error::from(error).into()),
-        }
-    }
+    make_directories(directory, &["objects", "objects/info", "refs", "info"])?;
     let replace = |name: &str, text: &str| {
         let _ = rustix::fs::unlink(directory.join(name));
         write(&directory.join(name), text)
@@ -155,6 +265,17 @@ fn prepare(directory: &Path, repository: Option<&Directories>) -> Result<(), Git
         }
     }
     Ok(replace("config", &format!("{CONFIGURATION}{format}"))?)
+}
+
+/// Makes directories below a directory. An earlier process may have been killed after it made some of them.
+fn make_directories(directory: &Path, names: &[&str]) -> io::Result<()> {
+    for name in names {
+        match rustix::fs::mkdir(directory.join(name), rustix::fs::Mode::from_raw_mode(0o700)) {
+            Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }
 
 /// Copies the index, so that git need not read files that did not change since they were staged.

@@ -286,3 +286,86 @@ async fn directory_without_repository_has_snapshots() {
     assert_eq!((diff.files.as_slice(), diff.deletions), (["a.txt".to_owned()].as_slice(), 1));
     assert!(!path.join(".git").exists());
 }
+
+fn output(path: &Path, words: &[&str]) -> String {
+    let done = Command::new("git").args(words).current_dir(path).output().unwrap();
+    assert!(done.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn copy_has_the_files_and_the_history_and_leaves_the_repository_alone() {
+    let folder = TempDirectory::new();
+    let path = repository(&folder, &[]);
+    git(&path, &["checkout", "-qb", "feature/x"]);
+    std::fs::write(path.join("run.sh"), "echo\n").unwrap();
+    std::os::unix::fs::symlink("run.sh", path.join("link")).unwrap();
+    let (config, head) =
+        (std::fs::read(path.join(".git/config")).unwrap(), output(&path, &["rev-parse", "HEAD"]));
+    let objects = output(&path, &["count-objects", "-v"]);
+    let refs = output(&path, &["for-each-ref"]);
+    let original = snapshots(&path, &folder).await;
+    let before = original.take().await.unwrap();
+    let copy = folder.path().join("copy");
+    let copied = original.copy_to(&before, &copy).await.unwrap();
+    assert_eq!(std::fs::read_to_string(copy.join("a.txt")).unwrap(), "two\n", "as the user changed it");
+    assert_eq!(std::fs::read_link(copy.join("link")).unwrap(), Path::new("run.sh"));
+    assert_eq!(output(&copy, &["rev-parse", "HEAD"]), head);
+    assert_eq!(output(&copy, &["branch", "--show-current"]), "feature/x\n");
+    assert_eq!(output(&copy, &["status", "--porcelain"]), output(&path, &["status", "--porcelain"]));
+    // A commit in the copy stays there, and the next snapshot of the copy has its files.
+    std::fs::write(copy.join("made.txt"), "1\n").unwrap();
+    git(&copy, &["add", "."]);
+    git(&copy, &["commit", "-qm", "In the copy"]);
+    let after = copied.take().await.unwrap();
+    assert_eq!(original.diff(&before, &after).await.unwrap().files, ["made.txt"]);
+    assert_eq!(std::fs::read(path.join(".git/config")).unwrap(), config);
+    assert_eq!(output(&path, &["count-objects", "-v"]), objects);
+    assert_eq!((output(&path, &["for-each-ref"]), output(&path, &["rev-parse", "HEAD"])), (refs, head));
+    assert!(original.copy_to(&before, &copy).await.is_err(), "the directory exists");
+}
+
+#[tokio::test]
+async fn difference_is_applied_beside_other_changes_and_not_over_them() {
+    let folder = TempDirectory::new();
+    let path = folder.path().join("plain");
+    std::fs::create_dir(&path).unwrap();
+    for name in ["changed.txt", "deleted.txt", "mine.txt"] {
+        std::fs::write(path.join(name), "one\n").unwrap();
+    }
+    let original = snapshots(&path, &folder).await;
+    let before = original.take().await.unwrap();
+    let copy = folder.path().join("copy");
+    let copied = original.copy_to(&before, &copy).await.unwrap();
+    assert!(!copy.join(".git").exists(), "the original is not a repository");
+    std::fs::write(copy.join("changed.txt"), "two\n").unwrap();
+    std::fs::remove_file(copy.join("deleted.txt")).unwrap();
+    std::fs::create_dir(copy.join("sub")).unwrap();
+    std::fs::write(copy.join("sub/new.txt"), "new\n").unwrap();
+    let after = copied.take().await.unwrap();
+
+    // The user changed a file that the copy changed, too: nothing happens.
+    std::fs::write(path.join("mine.txt"), "mine\n").unwrap();
+    std::fs::write(path.join("changed.txt"), "mine\n").unwrap();
+    let now = original.take().await.unwrap();
+    assert_eq!(original.conflicts(&before, &after, &now).await.unwrap(), ["changed.txt"]);
+    original.apply(&before, &after).await.unwrap_err();
+    assert_eq!(std::fs::read_to_string(path.join("changed.txt")).unwrap(), "mine\n");
+    assert!(path.join("deleted.txt").exists() && !path.join("sub").exists());
+
+    std::fs::write(path.join("changed.txt"), "one\n").unwrap();
+    let now = original.take().await.unwrap();
+    assert!(original.conflicts(&before, &after, &now).await.unwrap().is_empty());
+    // The second time, a killed process had already applied it.
+    for _ in 0..2 {
+        original.apply(&before, &after).await.unwrap();
+        assert_eq!(std::fs::read_to_string(path.join("changed.txt")).unwrap(), "two\n");
+        assert_eq!(std::fs::read_to_string(path.join("sub/new.txt")).unwrap(), "new\n");
+        assert_eq!(std::fs::read_to_string(path.join("mine.txt")).unwrap(), "mine\n", "not part of it");
+        assert!(!path.join("deleted.txt").exists());
+    }
+    // And back.
+    original.apply(&after, &before).await.unwrap();
+    assert!(path.join("deleted.txt").exists() && !path.join("sub").exists());
+    assert_eq!(std::fs::read_to_string(path.join("mine.txt")).unwrap(), "mine\n");
+}

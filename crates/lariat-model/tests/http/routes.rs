@@ -114,7 +114,7 @@ pub(super) async fn tls_server(protocols: &[&[u8]]) -> u16 {
 
 /// A client that trusts the authority of the tests.
 pub(super) fn trusting_client(mut config: ClientConfig) -> HttpClient {
-    config.extra_certificates = vec![AUTHORITY.to_vec()];
+    config.extra_certificates = vec![AUTHORITY.into()];
     HttpClient::new(config)
 }
 
@@ -141,7 +141,7 @@ async fn untrusted_authority_cannot_be_retried() {
 async fn invalid_extra_certificate_cannot_be_retried() {
     let mut config = ClientConfig::default();
     config.extra_certificates =
-        vec![b"-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n".to_vec()];
+        vec![b"-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n".as_slice().into()];
     let error = post(&HttpClient::new(config), "http://127.0.0.1:9/").await.unwrap_err();
     assert!(matches!(error, TransportError::Impossible(_)), "{error}");
 }

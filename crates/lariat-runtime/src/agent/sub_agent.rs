@@ -12,6 +12,7 @@ use super::context::{AgentContext, AgentLoopConfig};
 use super::error::AgentError;
 use super::forward::EventSender;
 use super::loops::{begin_and_drive, recover, with_events};
+use crate::budget::BudgetPool;
 use crate::drive::RunHandle;
 
 /// How a sub-agent starts.
@@ -20,8 +21,12 @@ pub(crate) struct SubAgentStart {
     pub(crate) prompt: AgentMessage,
     /// True if an earlier process may have started it.
     pub(crate) is_resumed: bool,
+    /// True if its parent has recorded its end. Then it must not run any more, whatever its own journal says.
+    pub(crate) is_completed: bool,
     /// Receives the handle of its run.
     pub(crate) handle: Arc<OnceLock<RunHandle>>,
+    /// Its pool. This and the pools of the runs above must know what it spent in earlier processes.
+    pub(crate) pool: Option<BudgetPool>,
 }
 
 /// How a sub-agent ended.
@@ -36,7 +41,7 @@ pub(crate) struct SubAgentEnd {
 
 /// Runs a sub-agent to its end and releases its session. A sub-agent that has ended does not run again.
 pub(crate) async fn run_sub_agent(
-    SubAgentStart { prompt, is_resumed, handle }: SubAgentStart,
+    SubAgentStart { prompt, is_resumed, is_completed, handle, pool }: SubAgentStart,
     context: &mut AgentContext,
     config: &AgentLoopConfig,
     sender: impl EventSender,
@@ -44,7 +49,17 @@ pub(crate) async fn run_sub_agent(
 ) -> Result<SubAgentEnd, AgentError> {
     let started = |run: RunHandle| drop(handle.set(run));
     let ended = with_events(context, sender, async |context| {
+        if is_completed {
+            let journal = Box::pin(context.read()).await?;
+            let has_ended = context.last_loop_id.is_some() && journal.fold.open_loops().next().is_none();
+            return if has_ended { Ok(None) } else { Err(AgentError::TaskLost) };
+        }
         if is_resumed {
+            if let Some(pool) = &pool {
+                // Until it ends, only its own journal has what it spent.
+                Box::pin(context.read()).await?;
+                pool.count_earlier(context.memory.ledger().spent());
+            }
             if let Some(output) = Box::pin(recover(context, config, cancel.clone(), started)).await? {
                 return Ok(Some(output));
             }

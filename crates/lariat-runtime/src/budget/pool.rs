@@ -35,6 +35,8 @@ struct Tree {
 struct Node {
     parent: Option<usize>,
     limits: BudgetLimits,
+    /// Whether the pool was made for a run of this process, so that it does not know what earlier processes spent.
+    is_of_run: bool,
     spent: SpentAmounts,
     /// Reserved for active calls, in the units of [`LimitKind::ALL`].
     held: Amounts,
@@ -84,10 +86,27 @@ impl BudgetPool {
         self.open(limits, limits)
     }
 
+    /// Creates a pool for a run and its sub-agents, which is below no other.
+    pub(crate) fn of_run(limits: BudgetLimits) -> Self {
+        Self::new(limits).for_run()
+    }
+
+    /// Creates a child of this pool, for a run and its sub-agents.
+    pub(crate) fn child_of_run(&self, limits: BudgetLimits) -> Self {
+        self.child(limits).for_run()
+    }
+
+    fn for_run(self) -> Self {
+        if let Some(node) = self.lock().nodes.get_mut(self.0.node) {
+            node.is_of_run = true;
+        }
+        self
+    }
+
     /// Creates a child of this pool that may spend this much, without reserving any of it: siblings can spend the same
     /// budget at the same time, and the limits of this pool apply to all of them together.
     pub(crate) fn capped(&self, limits: BudgetLimits) -> Self {
-        self.open(limits, BudgetLimits::none())
+        self.open(limits, BudgetLimits::none()).for_run()
     }
 
     fn open(&self, limits: BudgetLimits, reserved: BudgetLimits) -> Self {
@@ -115,6 +134,21 @@ impl BudgetPool {
     /// Adds what another process spent.
     pub(crate) fn spend(&self, spent: SpentAmounts) {
         self.0.change(|node| node.spent += spent);
+    }
+
+    /// Adds what a sub-agent spent before this pool existed, here and in the pools of the runs above, which began when it did or later. A pool
+    /// that runs share does not count it again: it may have existed then.
+    pub(crate) fn count_earlier(&self, spent: SpentAmounts) {
+        self.0.update(|tree| {
+            let path: Vec<usize> = tree.with_ancestors(self.0.node).collect();
+            for at in path {
+                match tree.nodes.get_mut(at).filter(|node| node.is_of_run) {
+                    Some(node) => node.spent += spent,
+                    None => break,
+                }
+            }
+            tree.claim(self.0.node);
+        });
     }
 
     /// Returns how much of each limit is used: of this pool or of one above it, whichever is closer to its
@@ -280,7 +314,8 @@ fn each(left: &Amounts, right: &Amounts, of: fn(u64, u64) -> u64) -> Amounts {
 impl Node {
     fn new(parent: Option<usize>, limits: BudgetLimits) -> Self {
         let (spent, none) = (SpentAmounts::default(), [0; 5]);
-        Self { parent, limits, spent, held: none, reserved: none, set_aside: none, claim: none }
+        let is_of_run = false;
+        Self { parent, limits, is_of_run, spent, held: none, reserved: none, set_aside: none, claim: none }
     }
 
     fn status_of(&self, kind: LimitKind) -> Option<BudgetStatus> {

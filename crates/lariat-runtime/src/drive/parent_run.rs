@@ -26,7 +26,7 @@ pub struct ParentRun {
     pub(crate) journal: Arc<Journal>,
     pub(crate) loop_id: LoopId,
     pub(crate) call: Arc<ToolCall>,
-    /// The budget that the sub-agents of the run share; `None` without limits.
+    /// The budget that the sub-agents of the run share, as a pool of their own; `None` without limits.
     pub(crate) budget: Option<BudgetPool>,
     pub(super) mailbox: Arc<Mailbox>,
     pub(super) end: Mutex<Option<(RunOutcome, Usage)>>,

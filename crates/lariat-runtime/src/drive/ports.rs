@@ -214,10 +214,11 @@ impl ToolSet {
                 order.push(name);
             }
         }
+        let shown = order.iter().filter(|name| offers(name)).filter_map(|name| by_name.get(name));
+        let shown: Vec<&Arc<dyn AgentTool>> = shown.collect();
         let offered = |access: Access| -> Vec<ToolDefinition> {
-            let tools = order.iter().filter_map(|name| by_name.get(name));
-            let tools = tools.filter(|tool| tool.is_offered(access) && offers(tool.name()));
-            tools.map(|tool| ToolDefinition::of(&**tool)).collect()
+            let tools = shown.iter().filter(|tool| tool.is_offered(access));
+            tools.map(|tool| ToolDefinition::of(&***tool)).collect()
         };
         let definitions = definitions::intern(offered(Access::Full));
         let reading = definitions::intern(offered(Access::Reads));

@@ -70,7 +70,9 @@ impl SubAgent {
                 let message = format!("sub-agents may be nested at most {most} deep; do the task yourself");
                 return Err(ToolError::Failed(message));
             }
-            let Some(_slot) = lineage.enter(agent.max_running) else {
+            // A sub-agent that ran before a crash is not refused in favour of a new one: its work would be lost.
+            let most = if recorded.is_resumed { usize::MAX } else { agent.max_running };
+            let Some(_slot) = lineage.enter(most) else {
                 let most = agent.max_running;
                 let message =
                     format!("{most} sub-agents run already; wait for one to end, or do the task yourself");
@@ -94,7 +96,10 @@ impl SubAgent {
         let cancel = context.cancel.child_token();
         let handle = Arc::new(OnceLock::new());
         let prompt = AgentMessage::user(task);
-        let start = SubAgentStart { prompt, is_resumed: recorded.is_resumed, handle: Arc::clone(&handle) };
+        let pool = ports.budget.pool.clone();
+        let is_resumed = recorded.is_resumed;
+        let is_completed = recorded.is_completed;
+        let start = SubAgentStart { prompt, is_resumed, is_completed, handle: Arc::clone(&handle), pool };
         let sender = self.sender(parent, recorded, context);
         let running = self.start(parent, recorded, start, (ports, run), sender, cancel.clone());
         let deadline = clock.now().after(self.timeout);
@@ -212,8 +217,8 @@ impl SubAgent {
         };
         ports.policy = Arc::new(policy);
         ports.budget.pool = match (&parent.budget, self.budget.is_none()) {
-            (Some(pool), _) => Some(pool.child(self.budget)),
-            (None, false) => Some(crate::budget::BudgetPool::new(self.budget)),
+            (Some(pool), _) => Some(pool.child_of_run(self.budget)),
+            (None, false) => Some(crate::budget::BudgetPool::of_run(self.budget)),
             (None, true) => None,
         };
         run.limits = Some(self.limits.clone());

@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 
 use super::settings::SubAgent;
 
+/// The argument that starts a sub-agent in the background.
+const BACKGROUND: &str = "run_in_background";
+
 /// What the model reads about the tool, unless the program says more.
 const DESCRIPTION: &str = "Delegates a task to a sub-agent and returns its answer. The sub-agent does not see this \
      conversation: give it everything that it needs to know.";
@@ -23,6 +26,7 @@ const DESCRIPTION: &str = "Delegates a task to a sub-agent and returns its answe
 pub struct SubAgentTool {
     agent: SubAgent,
     description: String,
+    has_background: bool,
 }
 
 impl SubAgentTool {
@@ -33,7 +37,7 @@ impl SubAgentTool {
 
     /// Creates a tool for sub-agents with these settings.
     pub fn of(agent: SubAgent) -> Self {
-        Self { agent, description: DESCRIPTION.to_owned() }
+        Self { agent, description: DESCRIPTION.to_owned(), has_background: false }
     }
 
     /// Sends the requests of the sub-agents to this provider.
@@ -79,6 +83,14 @@ impl SubAgentTool {
         self.with(|agent| agent.with_timeout(timeout, wrap_up))
     }
 
+    /// Lets the model start sub-agents in the background, with the argument `run_in_background`. The report of such a sub-agent
+    /// reaches the model as a message, and the run does not end before.
+    #[must_use]
+    pub const fn with_background(mut self) -> Self {
+        self.has_background = true;
+        self
+    }
+
     /// Changes other settings of the sub-agents.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(SubAgent) -> SubAgent) -> Self {
@@ -99,7 +111,12 @@ impl AgentTool for SubAgentTool {
     fn parameters_schema(&self) -> Value {
         let task =
             json!({"type": "string", "description": "What to do, with everything that is needed to do it."});
-        json!({"type": "object", "properties": {"task": task}, "required": ["task"], "additionalProperties": false})
+        let mut properties = json!({"task": task});
+        if let Some(properties) = properties.as_object_mut().filter(|_| self.has_background) {
+            let background = json!({"type": "boolean", "description": "Returns at once; the answer follows as a message."});
+            properties.insert(BACKGROUND.to_owned(), background);
+        }
+        json!({"type": "object", "properties": properties, "required": ["task"], "additionalProperties": false})
     }
 
     /// None of its own: the permission check sees every call of the sub-agent.
@@ -109,6 +126,10 @@ impl AgentTool for SubAgentTool {
 
     fn task_argument(&self) -> Option<&'static str> {
         Some("task")
+    }
+
+    fn background_calls(&self) -> Vec<(&'static str, Value)> {
+        self.has_background.then_some((BACKGROUND, Value::Bool(true))).into_iter().collect()
     }
 
     fn extra_grace(&self) -> Duration {

@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 
-use lariat_core::event::{AgentEvent, Event, LoopStart, RunOutcome};
+use lariat_core::event::{AgentEvent, Event, LoopStart, RunOutcome, SpawnRef};
 use lariat_core::id::{EventId, LoopId, SessionId, ToolCallId};
 use lariat_core::message::{AssistantMessage, Message};
 use lariat_core::time::Timestamp;
@@ -33,6 +33,8 @@ struct OpenRun {
     trace_id: u128,
     span_id: u64,
     parent: Option<u64>,
+    /// The tool call that spawned this run, until its span is known or the first span of this run is complete.
+    spawned_by: Option<SpawnRef>,
     start: Timestamp,
     attributes: Vec<Attribute>,
     provider: String,
@@ -43,6 +45,8 @@ struct OpenRun {
     turns: u64,
     input_messages: Vec<Value>,
     tools: HashMap<ToolCallId, OpenTool>,
+    /// The spans of tool calls that ended and whose sub-agents may work in the background.
+    spawning: HashMap<ToolCallId, u64>,
 }
 
 #[derive(Debug)]
@@ -65,24 +69,30 @@ impl Spans {
         let (at, content) = (event.timestamp, self.content);
         match &event.event {
             AgentEvent::AgentStart(start) => {
-                let run = self.begin(session_id, loop_id, event.id, at, start);
+                let run = begin(session_id, loop_id, event.id, at, start);
                 self.loops.insert(loop_id.clone(), run);
+                self.link(loop_id);
                 return;
             }
             // An earlier process has reported its own part of the run.
             AgentEvent::LoopRecovered { .. } if !self.loops.contains_key(loop_id) => {
                 let start = LoopStart::new("".into(), session_id.clone(), loop_id.clone());
-                let run = self.begin(session_id, loop_id, event.id, at, &start);
+                let run = begin(session_id, loop_id, event.id, at, &start);
                 self.loops.insert(loop_id.clone(), run);
                 return;
             }
             AgentEvent::AgentEnd { usage, outcome, .. } => {
+                self.settle_link(loop_id);
                 if let Some(run) = self.loops.remove(loop_id) {
                     run.end(at, usage, outcome, content, &mut out);
                 }
                 return;
             }
             _ => {}
+        }
+        match completes_span(&event.event) {
+            true => self.settle_link(loop_id),
+            false => self.link(loop_id),
         }
         let Some(run) = self.loops.get_mut(loop_id) else { return };
         match &event.event {
@@ -115,7 +125,9 @@ impl Spans {
                 };
                 run.tools.insert(tool_call_id.clone(), tool);
             }
-            AgentEvent::ToolExecutionEnd { tool_call_id, message, is_error, .. } => {
+            AgentEvent::ToolExecutionEnd { tool_call_id, message, is_error, child_loop_id, .. } => {
+                let spawned = run.tools.get(tool_call_id).filter(|_| child_loop_id.is_some());
+                run.spawning.extend(spawned.map(|tool| (tool_call_id.clone(), tool.span_id)));
                 let result = message.get().and_then(|message| message.as_llm()).map(Message::text);
                 let error = is_error.then_some("tool_error");
                 run.end_tool(tool_call_id, at, error, result.filter(|_| content == Content::On), &mut out);
@@ -124,52 +136,84 @@ impl Spans {
         }
     }
 
-    fn begin(
-        &self,
-        session_id: &SessionId,
-        loop_id: &LoopId,
-        id: EventId,
-        at: Timestamp,
-        start: &LoopStart,
-    ) -> OpenRun {
-        let spawned = start.spawned_by.as_ref().and_then(|spawn| {
-            let parent = self.loops.get(&spawn.parent_loop_id)?;
-            let tool = parent.tools.get(&spawn.tool_call_id);
-            Some((parent.trace_id, tool.map_or(parent.span_id, |tool| tool.span_id)))
+    /// Makes the run of a sub-agent a child of the tool call that spawned it, once that is known: the events of two sessions may
+    /// arrive in any order.
+    fn link(&mut self, loop_id: &LoopId) {
+        let Some(spawn) = self.loops.get(loop_id).and_then(|run| run.spawned_by.clone()) else { return };
+        self.link(&spawn.parent_loop_id);
+        let call = &spawn.tool_call_id;
+        let parent = self.loops.get(&spawn.parent_loop_id).filter(|parent| parent.spawned_by.is_none());
+        let found = parent.and_then(|parent| {
+            let span = parent.tools.get(call).map(|tool| tool.span_id);
+            Some((parent.trace_id, span.or_else(|| parent.spawning.get(call).copied())?))
         });
-        let mut attributes: Vec<Attribute> = vec![
-            (genai::OPERATION_NAME, genai::OPERATION_INVOKE_AGENT.into()),
-            (genai::CONVERSATION_ID, session_id.as_str().into()),
-            (genai::LOOP_ID, loop_id.as_str().into()),
-        ];
-        if !start.agent_id.as_str().is_empty() {
-            attributes.push((genai::AGENT_ID, start.agent_id.as_str().into()));
+        if let (Some((trace_id, span_id)), Some(run)) = (found, self.loops.get_mut(loop_id)) {
+            (run.trace_id, run.parent, run.spawned_by) = (trace_id, Some(span_id), None);
         }
-        let config = start.config.as_deref();
-        let provider = config.map_or("", |config| genai::provider_name(&config.provider)).to_owned();
-        let model = config.map(|config| config.model.clone()).unwrap_or_default();
-        attributes.push((genai::PROVIDER_NAME, provider.as_str().into()));
-        attributes.push((genai::REQUEST_MODEL, model.as_str().into()));
-        if let Some(limit) = config.and_then(|config| config.max_tokens) {
-            attributes.push((genai::REQUEST_MAX_TOKENS, u64::from(limit).into()));
+    }
+
+    /// Decides the trace of a run for good. If the tool call that spawned it began in an earlier process, the run belongs to the
+    /// run of its parent.
+    fn settle_link(&mut self, loop_id: &LoopId) {
+        let Some(spawn) = self.loops.get(loop_id).and_then(|run| run.spawned_by.clone()) else { return };
+        self.settle_link(&spawn.parent_loop_id);
+        self.link(loop_id);
+        let Some(spawn) = self.loops.get_mut(loop_id).and_then(|run| run.spawned_by.take()) else { return };
+        let found = self.loops.get(&spawn.parent_loop_id).map(|parent| (parent.trace_id, parent.span_id));
+        if let (Some((trace_id, span_id)), Some(run)) = (found, self.loops.get_mut(loop_id)) {
+            (run.trace_id, run.parent) = (trace_id, Some(span_id));
         }
-        if let Some(temperature) = config.and_then(|config| config.temperature) {
-            attributes.push((genai::REQUEST_TEMPERATURE, AttributeValue::Number(f64::from(temperature))));
+    }
+}
+
+fn begin(session_id: &SessionId, loop_id: &LoopId, id: EventId, at: Timestamp, start: &LoopStart) -> OpenRun {
+    let mut attributes: Vec<Attribute> = vec![
+        (genai::OPERATION_NAME, genai::OPERATION_INVOKE_AGENT.into()),
+        (genai::CONVERSATION_ID, session_id.as_str().into()),
+        (genai::LOOP_ID, loop_id.as_str().into()),
+    ];
+    if !start.agent_id.as_str().is_empty() {
+        attributes.push((genai::AGENT_ID, start.agent_id.as_str().into()));
+    }
+    let config = start.config.as_deref();
+    let provider = config.map_or("", |config| genai::provider_name(&config.provider)).to_owned();
+    let model = config.map(|config| config.model.clone()).unwrap_or_default();
+    attributes.push((genai::PROVIDER_NAME, provider.as_str().into()));
+    attributes.push((genai::REQUEST_MODEL, model.as_str().into()));
+    if let Some(limit) = config.and_then(|config| config.max_tokens) {
+        attributes.push((genai::REQUEST_MAX_TOKENS, u64::from(limit).into()));
+    }
+    if let Some(temperature) = config.and_then(|config| config.temperature) {
+        attributes.push((genai::REQUEST_TEMPERATURE, AttributeValue::Number(f64::from(temperature))));
+    }
+    OpenRun {
+        trace_id: id.uuid().as_u128(),
+        span_id: span_id_of(id),
+        parent: None,
+        spawned_by: start.spawned_by.clone(),
+        start: at,
+        attributes,
+        provider,
+        model,
+        ready: at,
+        retry: 0,
+        turns: 0,
+        input_messages: Vec::new(),
+        tools: HashMap::new(),
+        spawning: HashMap::new(),
+    }
+}
+
+/// Returns whether an event completes a span of its run.
+fn completes_span(event: &AgentEvent) -> bool {
+    match event {
+        AgentEvent::MessageEnd { message } => {
+            message.shared().is_some_and(|message| message.as_assistant().is_some())
         }
-        OpenRun {
-            trace_id: spawned.map_or_else(|| id.uuid().as_u128(), |(trace, _)| trace),
-            span_id: span_id_of(id),
-            parent: spawned.map(|(_, parent)| parent),
-            start: at,
-            attributes,
-            provider,
-            model,
-            ready: at,
-            retry: 0,
-            turns: 0,
-            input_messages: Vec::new(),
-            tools: HashMap::new(),
-        }
+        AgentEvent::ModelRetry { .. }
+        | AgentEvent::ModelFallback { .. }
+        | AgentEvent::ToolExecutionEnd { .. } => true,
+        _ => false,
     }
 }
 

@@ -9,6 +9,7 @@
     reason = "test helpers fail the test when something is missing"
 )]
 
+mod background_agents;
 mod budgets;
 mod compaction;
 mod control;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use lariat_core::BoxFuture;
 use lariat_core::budget::BudgetLimits;
 use lariat_core::cancel::CancellationToken;
-use lariat_core::event::{AgentEvent, Event, RunOutcome, TurnTrigger};
+use lariat_core::event::{AgentEvent, Event, EventRecord, RunOutcome, TurnTrigger};
 use lariat_core::hooks::{HookAnswer, LifecycleEvent, LifecycleEventKind, SessionHooks};
 use lariat_core::id::SessionId;
 use lariat_core::model::{ModelStream, StreamConfig, StreamProvider};
@@ -14,6 +14,7 @@ use lariat_core::permission::{
     AllowAll, AskBeforeEffects, PermissionDecision, PermissionPolicy, PolicyQuery, Verdict,
 };
 use lariat_core::session::Session;
+use lariat_core::store::{Append, SessionStore as _};
 use lariat_core::usage::Usage;
 use lariat_runtime::{BudgetPool, NarrowedPolicy, SubAgent, SubAgentTool};
 use lariat_test::{Act, Reply, ScriptedModel};
@@ -107,13 +108,16 @@ async fn sub_agent_runs_in_its_own_session_and_both_journals_name_each_other() {
     fixture.assert_valid();
 }
 
+/// Tokens of the first reply of the sub-agent that is killed.
+const SPENT_BEFORE_KILL: u64 = 1_200;
+
 /// Runs a parent whose sub-agent uses a tool, and kills the process at the `at`-th request of the child's model.
 fn killed_in_child(at: usize) -> (Arc<Fixture>, Arc<ScriptedModel>) {
     let fixture =
         Arc::new(Fixture::without_time(ScriptedModel::new([delegate("c1", "helper"), Reply::text("done")])));
     let child = Arc::new(ScriptedModel::from_fn(move |n, _| match n {
         n if n == at => Reply::stall_forever(),
-        0 => Reply::tool_call("w1", "write", json!({})),
+        0 => Reply::tool_call("w1", "write", json!({})).with_usage(Usage::new(SPENT_BEFORE_KILL, 0)),
         _ => Reply::text("written"),
     }));
     let first = process();
@@ -191,6 +195,37 @@ fn sub_agent_that_ended_before_the_crash_is_not_run_again() {
         assert_eq!(model.requests(), 0);
         assert_eq!(fixture.sent_messages(1).last().unwrap(), "tool: written by hand");
         assert_eq!(starts(&fixture.journal(&child_id).await).len(), 1);
+    });
+}
+
+#[test]
+fn sub_agent_whose_end_is_recorded_does_not_run_again() {
+    let (fixture, _) = killed_in_child(1);
+    process().block_on(async {
+        let id = SessionId::from("s");
+        let journal = fixture.journal(&id).await;
+        // The first process recorded the end, and died before it recorded the end of the tool call.
+        let ended = journal.iter().find_map(|event| match &event.event {
+            AgentEvent::SubAgentSpawned { tool_call_id, child_loop_id, .. } => {
+                Some(AgentEvent::SubAgentCompleted {
+                    tool_call_id: tool_call_id.clone(),
+                    child_loop_id: child_loop_id.clone(),
+                    outcome: RunOutcome::Failed { error: "refused".to_owned() },
+                    usage: Usage::default(),
+                })
+            }
+            _ => None,
+        });
+        let mut record = EventRecord::clone(journal.last().unwrap());
+        (record.seq, record.event) = (record.seq + 1, ended.unwrap());
+        let epoch = fixture.store.claim(&id).await.unwrap();
+        let expected = record.seq;
+        fixture.store.append(Append::new(&id, epoch, expected, &[Event::from(record)])).await.unwrap();
+        fixture.store.release(&id, epoch).await.unwrap();
+        let model = Arc::new(ScriptedModel::new([Reply::text("again")]));
+        let agent = fixture.agent().session_id("s").tool(child_tool(&fixture, &model)).build().unwrap();
+        assert_eq!(agent.recover().await.unwrap().unwrap().text, "done");
+        assert_eq!(model.requests(), 0, "the sub-agent continued after its end");
     });
 }
 
@@ -292,6 +327,57 @@ async fn limit_of_a_run_covers_what_its_sub_agents_spend() {
     let output = agent.run("go").await.unwrap();
     assert_eq!(child.requests(), 2);
     assert!(matches!(output.outcome, RunOutcome::LimitReached { .. }), "{:?}", output.outcome);
+}
+
+#[test]
+fn resumed_sub_agent_keeps_what_it_spent_before_the_crash() {
+    let (fixture, _) = killed_in_child(1);
+    process().block_on(async {
+        let model = Arc::new(ScriptedModel::new([Reply::text("too much")]));
+        let limits = lariat_core::config::ExecutionLimits::default().with_max_total_tokens(1_000);
+        let tool = child_tool(&fixture, &model);
+        let agent = fixture.agent().session_id("s").limits(limits).tool(tool).build().unwrap();
+        agent.recover().await.unwrap().unwrap();
+        assert_eq!(model.requests(), 0, "the sub-agent has used up the budget of its parent");
+        let (outcome, usage) = ended(&fixture.journal(&"s".into()).await);
+        assert!(matches!(outcome, RunOutcome::LimitReached { .. }), "{outcome:?}");
+        assert_eq!(usage.total(), SPENT_BEFORE_KILL);
+    });
+}
+
+#[test]
+fn resumed_sub_agent_of_a_sub_agent_keeps_what_it_spent_before_the_crash() {
+    let fixture =
+        Arc::new(Fixture::without_time(ScriptedModel::new([delegate("c1", "outer"), Reply::text("done")])));
+    let nested = |outer: [Reply; 1], inner: &Arc<ScriptedModel>| {
+        let inner = Arc::new(child_tool(&fixture, inner)) as Arc<_>;
+        SubAgentTool::new("outer", Arc::new(ScriptedModel::new(outer))).with_tools([inner])
+    };
+    let inner = Arc::new(ScriptedModel::from_fn(|n, _| match n {
+        0 => Reply::tool_call("w1", "write", json!({})).with_usage(Usage::new(SPENT_BEFORE_KILL, 0)),
+        _ => Reply::stall_forever(),
+    }));
+    let first = process();
+    first.block_on(async {
+        let tool = nested([delegate("c2", "helper")], &inner);
+        let agent = fixture.agent().session_id("s").tool(tool).build().unwrap();
+        let stream = agent.run_stream("write it");
+        while inner.requests() <= 1 {
+            tokio::task::yield_now().await;
+        }
+        std::mem::forget(stream);
+    });
+    drop(first);
+    process().block_on(async {
+        let inner = Arc::new(ScriptedModel::new([Reply::text("too much")]));
+        let limits = lariat_core::config::ExecutionLimits::default().with_max_total_tokens(1_000);
+        let tool = nested([Reply::text("too much")], &inner);
+        let agent = fixture.agent().session_id("s").limits(limits).tool(tool).build().unwrap();
+        agent.recover().await.unwrap().unwrap();
+        assert_eq!(inner.requests(), 0, "the limit of the first agent is used up");
+        let (_, usage) = ended(&fixture.journal(&"s".into()).await);
+        assert!(usage.total() >= SPENT_BEFORE_KILL, "{usage:?}");
+    });
 }
 
 /// A provider that does not report costs.

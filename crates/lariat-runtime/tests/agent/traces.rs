@@ -1,15 +1,15 @@
 //! Observers: which events they receive, and the spans derived from them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lariat_core::event::Event;
+use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::SessionId;
 use lariat_core::model::ProviderError;
-use lariat_runtime::Observer;
 use lariat_runtime::trace::{AttributeValue, Content, Measurement, Metric, Span, Spans, Telemetry, genai};
-use lariat_test::{Act, Reply};
+use lariat_runtime::{Observer, SubAgentTool};
+use lariat_test::{Act, Reply, ScriptedModel};
 use serde_json::json;
 
 use super::fixture::{Fixture, call, kinds};
@@ -175,4 +175,63 @@ async fn spans_of_unfinished_tools_end_with_a_cancelled_run() {
     let names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();
     assert_eq!(names[1..], ["execute_tool hangs", "invoke_agent"]);
     assert!(spans[1].error.is_some());
+}
+
+/// The spans of a run whose sub-agent delegates further, and of a sub-agent in the background.
+async fn delegating() -> Arc<RecordingObserver> {
+    let task = |background: bool| json!({"task": "look", "run_in_background": background});
+    let fixture = Fixture::new([
+        Reply::tool_call("p1", "outer", task(false)),
+        Reply::tool_call("p2", "outer", task(true)),
+        Reply::text("I wait."),
+        Reply::text("done"),
+    ]);
+    let model = |replies: Vec<Reply>| Arc::new(ScriptedModel::new(replies).with_clock(fixture.clock.clone()));
+    let inner = SubAgentTool::new("inner", model(vec![Reply::text("seen")]));
+    let second = Reply::text("slow").then_wait(Duration::from_secs(5));
+    let outer_replies =
+        vec![Reply::tool_call("o1", "inner", json!({"task": "deeper"})), Reply::text("ok"), second];
+    let outer = SubAgentTool::new("outer", model(outer_replies)).with_tools([Arc::new(inner) as Arc<_>]);
+    let recorded = Arc::new(RecordingObserver::default());
+    let agent = fixture.agent().tool(outer.with_background()).observer(recorded.clone()).build().unwrap();
+    agent.run("go").await.unwrap();
+    recorded
+}
+
+/// Each `invoke_agent` span with the spans above it, and the number of traces.
+fn paths(spans: &[Span]) -> (Vec<String>, usize) {
+    let path = |span: &Span| {
+        let above = std::iter::successors(Some(span), |span| {
+            spans.iter().find(|other| Some(other.span_id) == span.parent && other.trace_id == span.trace_id)
+        });
+        let mut names: Vec<&str> = above.map(|span| span.name.as_str()).collect();
+        names.reverse();
+        names.join(" > ").replace("execute_tool ", "").replace("invoke_agent", "run")
+    };
+    let mut paths: Vec<String> = spans.iter().filter(|span| span.name == "invoke_agent").map(path).collect();
+    paths.sort();
+    let traces: BTreeSet<u128> = spans.iter().map(|span| span.trace_id).collect();
+    (paths, traces.len())
+}
+
+#[tokio::test(start_paused = true)]
+async fn runs_of_sub_agents_are_in_the_trace_of_their_root_below_their_tool_calls() {
+    let recorded = delegating().await;
+    let expected = ["run", "run > outer > run", "run > outer > run", "run > outer > run > inner > run"];
+    let (spans, _) = recorded.telemetry(Content::Off);
+    assert_eq!(paths(&spans), (expected.map(str::to_owned).to_vec(), 1));
+    let parents: BTreeSet<u64> =
+        spans.iter().filter(|span| span.name == "invoke_agent").filter_map(|span| span.parent).collect();
+    assert_eq!(parents.len(), 3, "each below a tool call of its own");
+
+    // The events of a sub-agent can arrive before those of its parent.
+    let is_start = |(_, event): &(SessionId, Event)| matches!(&event.event, AgentEvent::AgentStart(start) if start.spawned_by.is_some());
+    let mut events = recorded.0.lock().unwrap();
+    let (mut starts, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut *events).into_iter().partition(is_start);
+    starts.reverse();
+    starts.extend(rest);
+    *events = starts;
+    drop(events);
+    let (spans, _) = recorded.telemetry(Content::Off);
+    assert_eq!(paths(&spans), (expected.map(str::to_owned).to_vec(), 1));
 }

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Maximum number of bytes at the end of an output in which a decision is looked for.
+/// Maximum number of bytes at the end of an output to search for a decision. It bounds the work: an object can begin at each
+/// brace, and serde_json reads at most 128 levels of objects from each.
 const TAIL: usize = 64 * 1024;
 /// The feedback of a critic that gives none.
 const NO_FEEDBACK: &str = "Continue.";
@@ -20,7 +21,7 @@ pub enum CriticDecision {
         /// How sure the critic is, from 0 to 1.
         confidence: Option<f64>,
     },
-    /// The actor must go on.
+    /// The actor must continue.
     Continue {
         /// What is missing or wrong.
         feedback: String,
@@ -95,56 +96,24 @@ impl CriticDecision {
     }
 
     /// Returns the last decision in a text: a JSON object with the field `decision`. An earlier one may be an echo of the prompt.
+    ///
+    /// An object inside a decision does not count. One inside another object does, because some agents wrap their answers.
     pub fn last_in(text: &str) -> Option<Self> {
-        let tail = text.get(text.ceil_char_boundary(text.len().saturating_sub(TAIL))..).unwrap_or_default();
-        let starts = tail.rmatch_indices('{').map(|(at, _)| tail.get(at..).unwrap_or_default());
-        let first_value = |text: &str| {
-            serde_json::Deserializer::from_str(text).into_iter::<Value>().next().and_then(Result::ok)
-        };
-        starts.filter_map(first_value).find_map(|value| Self::from_value(&value))
+        let start = text.ceil_char_boundary(text.len().saturating_sub(TAIL));
+        let mut rest = text.get(start..).unwrap_or_default();
+        let mut last = None;
+        while let Some(object) = rest.find('{').and_then(|at| rest.get(at..)) {
+            let mut values = serde_json::Deserializer::from_str(object).into_iter::<Value>();
+            let value = values.next().and_then(Result::ok);
+            let value = value.filter(|value| value.get("decision").is_some_and(Value::is_string));
+            let length = if value.is_some() { values.byte_offset() } else { 1 };
+            last = value.and_then(|value| Self::from_value(&value)).or(last);
+            rest = object.get(length..).unwrap_or_default();
+        }
+        last
     }
 }
 
 #[cfg(test)]
-mod tests {
-    //! Tests of finding decisions.
-
-    use super::*;
-
-    #[test]
-    fn last_decision_block_wins() {
-        let text = "Answer like {\"decision\": \"DONE\", \"summary\": \"…\"}.\nIt is wrong:\n\
-                    ```json\n{\"decision\": \"CONTINUE\", \"feedback\": \"fix {a}\", \"more\": {\"x\": 1}}\n```\nBye {";
-        let found = CriticDecision::last_in(text).unwrap();
-        assert_eq!(found, CriticDecision::Continue { feedback: "fix {a}".to_owned() });
-    }
-
-    #[test]
-    fn text_without_a_valid_decision_has_none() {
-        for text in
-            ["", "DONE", "{\"decision\": \"DONE or CONTINUE\"}", "{\"decision\": \"DONE\"", "{\"a\": {}}"]
-        {
-            assert_eq!(CriticDecision::last_in(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn quoted_decision_inside_feedback_does_not_win() {
-        let quoted =
-            json!({"decision": "CONTINUE", "feedback": "not {\"decision\": \"DONE\"} yet"}).to_string();
-        assert_eq!(CriticDecision::last_in(&quoted).unwrap().name(), "CONTINUE");
-    }
-
-    #[test]
-    fn confidence_above_1_is_ignored() {
-        let value = json!({"decision": "DONE", "summary": "ok", "confidence": 95});
-        let done = CriticDecision::Done { summary: "ok".to_owned(), confidence: None };
-        assert_eq!(CriticDecision::from_value(&value), Some(done));
-    }
-
-    #[test]
-    fn empty_fields_get_a_text_for_the_actor() {
-        let value = json!({"decision": "ERROR", "recovery": null, "feedback": " "});
-        assert_eq!(CriticDecision::from_value(&value).unwrap().feedback(), Some("Continue."));
-    }
-}
+#[path = "decision_tests.rs"]
+mod tests;

@@ -1,114 +1,19 @@
-//! Other agents as actors and critics: how their programs are started without a terminal, and in which sandbox.
-//!
-//! An actor may change the workspace, a critic may not. Both reach the network, because their models are there, and the
-//! directories where they keep their own settings and logins. Their output is bounded, and the deadline of the loop ends them.
+//! Names of other agents: how people write them, and which command line each one has, by ACP or in its headless mode.
 
 use std::ffi::OsString;
 use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
 
-use lariat_core::cancel::CancellationToken;
-use lariat_core::id::SessionId;
-use lariat_host::process::{CaptureLimits, End, Exit, Launch, Output};
-use lariat_host::sandbox::{Network, Sandbox};
-use lariat_tools::{Commands, Workbench};
+use lariat_host::process::Environment;
 
-use super::record::ActorOutput;
-use crate::assembly;
-use crate::loaded_project::LoadedProject;
-use crate::models::Purpose;
-use crate::served_session::CancelOnDrop;
-use crate::session::SessionOptions;
-use crate::{LocalService, ServiceError};
+use super::known_agents::{AcpProgram, KNOWN, KnownAgent};
+use crate::models::KNOWN as PROVIDERS;
 
 /// Where the prompt goes in a command of the user.
 const PLACEHOLDER: &str = "{prompt}";
-/// Bytes of output to keep, half of them from the start.
-const OUTPUT_LIMIT: usize = 256 * 1024;
-/// The exit code of a program that a signal or the deadline ended, as shells report it.
-const KILLED: i64 = 137;
-
-/// A known agent.
-#[derive(Debug)]
-struct KnownAgent {
-    /// Its program, and its name on the command line.
-    program: &'static str,
-    label: &'static str,
-    /// Arguments before the prompt.
-    arguments: &'static [&'static str],
-    /// Arguments after it, for an actor in the sandbox, for one without a sandbox, and for a critic.
-    confined: &'static [&'static str],
-    unconfined: &'static [&'static str],
-    reading: &'static [&'static str],
-    model: &'static str,
-    /// Paths below the home directory that it writes.
-    state: &'static [&'static str],
-}
-
-/// In the sandbox an agent need not ask, because the sandbox decides what it may change.
-const KNOWN: &[KnownAgent] = &[
-    KnownAgent {
-        program: "claude",
-        label: "Claude Code",
-        arguments: &["-p"],
-        confined: &["--dangerously-skip-permissions"],
-        unconfined: &["--permission-mode", "acceptEdits"],
-        reading: &["--permission-mode", "plan"],
-        model: "--model",
-        state: &[".claude", ".claude.json"],
-    },
-    KnownAgent {
-        program: "codex",
-        label: "Codex",
-        arguments: &["exec", "--skip-git-repo-check"],
-        confined: &["--dangerously-bypass-approvals-and-sandbox"],
-        unconfined: &["--sandbox", "workspace-write"],
-        reading: &["--sandbox", "read-only"],
-        model: "--model",
-        state: &[".codex"],
-    },
-    KnownAgent {
-        program: "gemini",
-        label: "Gemini CLI",
-        arguments: &["-p"],
-        confined: &["--yolo"],
-        unconfined: &["--approval-mode", "auto_edit"],
-        reading: &[],
-        model: "--model",
-        state: &[".gemini"],
-    },
-    KnownAgent {
-        program: "opencode",
-        label: "opencode",
-        arguments: &["run"],
-        confined: &[],
-        unconfined: &[],
-        reading: &["--agent", "plan"],
-        model: "--model",
-        state: &[".config/opencode", ".local/share/opencode", ".local/state/opencode", ".cache/opencode"],
-    },
-    KnownAgent {
-        program: "goose",
-        label: "goose",
-        arguments: &["run", "--no-session", "-t"],
-        confined: &[],
-        unconfined: &[],
-        reading: &[],
-        model: "--model",
-        state: &[".config/goose", ".local/share/goose", ".local/state/goose"],
-    },
-    KnownAgent {
-        program: "pi",
-        label: "pi",
-        arguments: &["--no-session", "-p"],
-        confined: &[],
-        unconfined: &[],
-        reading: &["--tools", "read,grep,find,ls"],
-        model: "--model",
-        state: &[".pi"],
-    },
-];
+/// Before a command that speaks ACP.
+const ACP: &str = "acp:";
+/// Before the name of an agent that is to run in its headless mode.
+const HEADLESS: &str = "headless:";
 
 /// The names of the known agents.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
@@ -124,14 +29,26 @@ enum Program {
     Known {
         agent: &'static KnownAgent,
         model: Option<String>,
+        transport: Transport,
     },
     /// A command of the user for `bash -c`, with a place for the prompt.
     Command(String),
+    /// A command of the user for `bash -c` that speaks ACP.
+    Acp(String),
+}
+
+/// How Lariat talks to a known agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Transport {
+    /// By ACP, if its program for that is installed.
+    Best,
+    /// By its command line and its output.
+    Headless,
 }
 
 /// What an agent may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(crate) enum Role {
     Actor,
     Critic,
 }
@@ -147,48 +64,98 @@ impl Eq for ExternalAgent {}
 impl fmt::Display for ExternalAgent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Program::Known { agent, model: None } => f.write_str(agent.program),
-            Program::Known { agent, model: Some(model) } => write!(f, "{}:{model}", agent.program),
+            Program::Known { agent, model, transport } => {
+                let prefix = if *transport == Transport::Headless { HEADLESS } else { "" };
+                write!(f, "{prefix}{}", agent.program)?;
+                model.iter().try_for_each(|model| write!(f, ":{model}"))
+            }
             Program::Command(command) => f.write_str(command),
+            Program::Acp(command) => write!(f, "{ACP}{command}"),
         }
     }
 }
 
 impl ExternalAgent {
-    /// A command of the user, if the text has a place for the prompt.
+    /// A command of the user: one that speaks ACP, or one that has a place for the prompt.
     pub(super) fn of_command(text: &str) -> Option<Self> {
+        if let Some(command) = text.strip_prefix(ACP).map(str::trim).filter(|command| !command.is_empty()) {
+            return Some(Self(Program::Acp(command.to_owned())));
+        }
         text.contains(PLACEHOLDER).then(|| Self(Program::Command(text.to_owned())))
     }
 
-    pub(super) fn known(name: &str, model: Option<String>) -> Option<Self> {
+    /// A known agent by its name, with or without a model.
+    pub(super) fn known(text: &str) -> Option<Self> {
+        let (transport, text) = match text.strip_prefix(HEADLESS) {
+            Some(rest) => (Transport::Headless, rest),
+            None => (Transport::Best, text),
+        };
+        let (name, model) = match text.split_once(':') {
+            Some((name, model)) => (name, Some(model.to_owned()).filter(|model| !model.is_empty())),
+            None => (text, None),
+        };
         let agent = KNOWN.iter().find(|agent| agent.program == name)?;
-        Some(Self(Program::Known { agent, model }))
+        Some(Self(Program::Known { agent, model, transport }))
     }
 
     pub(super) fn label(&self) -> &str {
         match &self.0 {
             Program::Known { agent, .. } => agent.label,
-            Program::Command(command) => command,
+            Program::Command(command) | Program::Acp(command) => command,
         }
     }
 
     pub(super) fn model(&self) -> Option<&str> {
         match &self.0 {
             Program::Known { model, .. } => model.as_deref(),
-            Program::Command(_) => None,
+            Program::Command(_) | Program::Acp(_) => None,
         }
     }
 
-    fn state(&self) -> &'static [&'static str] {
+    /// Paths below the home directory that it writes.
+    pub(super) fn state(&self) -> &'static [&'static str] {
         match &self.0 {
             Program::Known { agent, .. } => agent.state,
-            Program::Command(_) => &[],
+            Program::Command(_) | Program::Acp(_) => &[],
         }
     }
 
-    /// The program and its arguments. No shell reads the prompt.
-    fn words(&self, prompt: &str, role: Role, is_confined: bool) -> (OsString, Vec<OsString>) {
+    /// Without these, an agent may refuse to skip its questions: Claude Code does so for root.
+    pub(super) fn sandbox_variables(&self) -> &'static [(&'static str, &'static str)] {
+        match &self.0 {
+            Program::Known { agent, .. } => agent.in_sandbox,
+            Program::Command(_) | Program::Acp(_) => &[],
+        }
+    }
+
+    /// The variables that it needs in addition to those of every program.
+    pub(super) fn variables(&self) -> Vec<&'static str> {
+        let Program::Known { agent, .. } = &self.0 else { return Vec::new() };
+        let providers = PROVIDERS.iter().filter(|_| agent.uses_any_provider);
+        let of_providers = providers.flat_map(|provider| provider.variables.iter().chain(provider.addresses));
+        agent.variables.iter().chain(of_providers).copied().collect()
+    }
+
+    /// The program that speaks ACP for it, and its arguments. `None` if it has none, it is not installed, or the user chose the
+    /// headless mode.
+    pub(super) fn acp(&self, environment: &Environment) -> Option<(OsString, Vec<OsString>)> {
+        match &self.0 {
+            Program::Acp(command) => Some(("bash".into(), vec!["-c".into(), command.into()])),
+            Program::Known { agent, transport: Transport::Best, .. } => {
+                let AcpProgram { program, arguments } = agent.acp.as_ref()?;
+                // An agent that is not installed at all is reported by its own name.
+                let is_own = *program == agent.program;
+                let is_there = is_own || environment.find(program.as_ref()).is_some();
+                is_there.then(|| ((*program).into(), arguments.iter().map(OsString::from).collect()))
+            }
+            Program::Known { .. } | Program::Command(_) => None,
+        }
+    }
+
+    /// The program of its headless mode and its arguments. No shell reads the prompt.
+    pub(super) fn words(&self, prompt: &str, role: Role, is_confined: bool) -> (OsString, Vec<OsString>) {
         let (program, words): (&str, Vec<&str>) = match &self.0 {
+            Program::Acp(command) => return ("bash".into(), vec!["-c".into(), command.into()]),
             Program::Command(command) => {
                 let script =
                     [format!("\"{PLACEHOLDER}\""), format!("'{PLACEHOLDER}'"), PLACEHOLDER.to_owned()]
@@ -196,7 +163,7 @@ impl ExternalAgent {
                         .fold(command.clone(), |script, place| script.replace(place, "\"$1\""));
                 return ("bash".into(), vec!["-c".into(), script.into(), "bash".into(), prompt.into()]);
             }
-            Program::Known { agent, model } => {
+            Program::Known { agent, model, .. } => {
                 let rights = match role {
                     Role::Actor if is_confined => agent.confined,
                     Role::Actor => agent.unconfined,
@@ -208,149 +175,6 @@ impl ExternalAgent {
             }
         };
         (program.into(), words.into_iter().map(OsString::from).collect())
-    }
-}
-
-/// Starts other agents in a directory, in a sandbox.
-pub(super) struct ExternalPrograms {
-    bench: Workbench,
-    sandbox: Option<Sandbox>,
-    place: LoadedProject,
-    service: LocalService,
-    /// Notes for the user.
-    pub(super) notices: Vec<String>,
-}
-
-impl ExternalPrograms {
-    /// Prepares the sandbox for other agents.
-    pub(super) async fn open(
-        service: &LocalService,
-        place: &LoadedProject,
-        session_id: &SessionId,
-    ) -> Result<Self, ServiceError> {
-        let mut place = place.clone();
-        if place.settings.sandbox.hosts.is_empty() {
-            place.settings.sandbox.network = true;
-        }
-        let mut notices = Vec::new();
-        let driving = SessionOptions::default();
-        let parts = service.parts(&place, session_id.clone(), Purpose::Inspecting, driving);
-        let environment = place.environment(&parts.environment);
-        let commands = assembly::commands(&parts, &environment, &mut notices).await;
-        let sandbox = match &commands {
-            Commands::Confined(sandbox) => Some(sandbox.clone()),
-            Commands::Unconfined => None,
-            _ => {
-                let reason = notices.pop().unwrap_or_else(|| "no sandbox works on this machine".to_owned());
-                return Err(ServiceError::ExternalAgent(reason));
-            }
-        };
-        let gate = assembly::gate(&parts, &parts.supervisor, &environment, &commands, None)?;
-        let bench = assembly::bench(&parts, commands, &environment, &gate, &mut notices);
-        drop(parts);
-        Ok(Self { bench, sandbox, place, service: service.clone(), notices })
-    }
-
-    /// Runs an agent to its end. Undo records what an actor changes under the id `call`.
-    pub(super) async fn run(
-        &self,
-        agent: &ExternalAgent,
-        role: Role,
-        prompt: &str,
-        call: &str,
-        time: Duration,
-    ) -> Result<ActorOutput, ServiceError> {
-        let checkpoint = match role {
-            Role::Actor => self.checkpoint(call).await?,
-            Role::Critic => None,
-        };
-        let cancel = CancellationToken::new();
-        let _guard = CancelOnDrop(cancel.clone());
-        let (program, words) = agent.words(prompt, role, self.sandbox.is_some());
-        let capture =
-            CaptureLimits { head: OUTPUT_LIMIT / 2, tail: OUTPUT_LIMIT / 2, ..CaptureLimits::default() };
-        let parts = self.service.parts(
-            &self.place,
-            SessionId::from(call),
-            Purpose::Inspecting,
-            SessionOptions::default(),
-        );
-        let mut launch = Launch::new(program, self.place.path())
-            .with_arguments(words)
-            .with_environment(self.place.environment(&parts.environment))
-            .with_output(Output::Separate)
-            .with_capture(capture)
-            .with_time(Some(time));
-        if let Some(sandbox) = &self.sandbox {
-            launch = launch.with_sandbox(self.sandbox_of(sandbox, agent, role));
-        }
-        let ran = self.bench.supervisor().run(launch, &cancel).await;
-        if let Some(checkpoint) = checkpoint {
-            checkpoint.end().await;
-        }
-        let ran =
-            ran.map_err(|error| ServiceError::ExternalAgent(format!("could not run {agent}: {error}")))?;
-        let mut output = ActorOutput::default();
-        output.text = ran.output.text();
-        output.stderr = ran.errors.text();
-        output.seconds = ran.elapsed.as_secs_f64();
-        output.exit_code = match (ran.exit, ran.end) {
-            (Exit::Code(code), End::Exited) => i64::from(code),
-            _ => KILLED,
-        };
-        Ok(output)
-    }
-
-    /// The sandbox of an agent: it may write where it keeps its own state, and a critic nowhere else.
-    fn sandbox_of(&self, sandbox: &Sandbox, agent: &ExternalAgent, role: Role) -> Sandbox {
-        let mut policy = sandbox.policy().clone();
-        if role == Role::Critic {
-            policy.writable.clear();
-        }
-        let home = &self.service.folders().home;
-        // The settings of the loop may limit the network to some hosts; otherwise the agent reaches its model.
-        debug_assert!(policy.network != Network::Off);
-        // A sandbox cannot make a path writable that does not exist.
-        for own in agent.state().iter().map(|name| home.join(name)).filter(|path| path.exists()) {
-            // Its login is hidden from all other programs.
-            policy.protected.retain(|path| !path.starts_with(&own));
-            policy.hidden.retain(|path| !path.starts_with(&own));
-            policy = policy.with_writable(own);
-        }
-        Sandbox::new(policy, sandbox.backend().clone())
-    }
-
-    /// Saves the workspace before an agent changes it.
-    async fn checkpoint(&self, call: &str) -> Result<Option<Checkpoint>, ServiceError> {
-        let (bench, call) = (self.bench.clone(), call.to_owned());
-        let begin = move || match bench.undo()? {
-            None => Ok(None),
-            Some(undo) => {
-                undo.begin_call(&call)?;
-                Ok(Some(Checkpoint { undo: undo.clone(), call: Arc::from(call) }))
-            }
-        };
-        let begun = tokio::task::spawn_blocking(begin).await;
-        begun.unwrap_or_else(|error| Err(ServiceError::ExternalAgent(error.to_string())))
-    }
-}
-
-/// The state before an agent started. Dropping it without ending it treats the changes as the user's.
-struct Checkpoint {
-    undo: lariat_host::undo::Undo,
-    call: Arc<str>,
-}
-
-impl Checkpoint {
-    async fn end(self) {
-        let (undo, call) = (self.undo.clone(), Arc::clone(&self.call));
-        let _ = tokio::task::spawn_blocking(move || undo.end_call(&call)).await;
-    }
-}
-
-impl Drop for Checkpoint {
-    fn drop(&mut self) {
-        self.undo.abandon(&self.call);
     }
 }
 
@@ -393,5 +217,26 @@ mod tests {
                 ["bash", "-c", "agent -m \"$1\"", "bash", "do 'it'; rm -rf $HOME"]
             );
         }
+    }
+
+    #[test]
+    fn acp_is_used_where_its_program_is_installed() {
+        let of = |text: &str, path: &str| {
+            let super::super::LoopAgent::External(agent) = super::super::LoopAgent::parse(text).unwrap()
+            else {
+                panic!("{text} is not another program");
+            };
+            let environment = Environment::from_inherited([("PATH", path)]);
+            let (program, words) = agent.acp(&environment)?;
+            let all = std::iter::once(program).chain(words);
+            Some(all.map(|word| word.into_string().unwrap()).collect::<Vec<_>>())
+        };
+        let nowhere = "/nowhere";
+        assert_eq!(of("gemini:flash", nowhere).unwrap(), ["gemini", "--experimental-acp"]);
+        assert_eq!(of("opencode", nowhere).unwrap(), ["opencode", "acp"]);
+        assert_eq!(of("claude", nowhere), None, "its adapter is another program");
+        assert_eq!(of("pi", nowhere), None);
+        assert_eq!(of("headless:gemini:flash", nowhere), None);
+        assert_eq!(of("acp: my-agent --acp", nowhere).unwrap(), ["bash", "-c", "my-agent --acp"]);
     }
 }

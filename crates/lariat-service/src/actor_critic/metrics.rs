@@ -20,7 +20,7 @@ pub struct MeasuredLoop {
     pub at: Timestamp,
     /// Its task.
     pub prompt: String,
-    /// How it ended; `None` if it can still go on.
+    /// How it ended; `None` if it can still continue.
     pub outcome: Option<LoopOutcome>,
     /// Its iterations.
     pub iterations: Vec<LoopIteration>,

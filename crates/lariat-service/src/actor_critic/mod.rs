@@ -10,24 +10,34 @@
 //!    of the files. 4. For each [`LoopRun::step`]: prompt the actor, or [`LoopRun::act`], then [`LoopRun::review`].
 //!
 //! - `settings`: what is asked. `decision`: what critics answer. `prompts`: what both read. `critic`: asks Lariat as a critic.
-//! - `plan`: agents and limits. `run`: carries out the steps. `external`: other agents. `metrics`: what many loops achieved.
+//! - `plan`: agents and limits. `run`: carries out the steps. `metrics`: what many loops achieved.
+//! - `external`, `known_agents`: names of other agents. `programs`: starts them. `acp`: drives those that speak ACP.
 
+mod acp;
 mod critic;
 mod decision;
 mod external;
+mod known_agents;
 mod metrics;
 mod plan;
+mod programs;
 mod prompts;
 mod record;
 mod run;
 mod settings;
 
+pub use acp::{ExternalEvent, ReportedCall};
+pub(crate) use critic::{Answer, ReadingSession};
 pub use decision::CriticDecision;
 pub use external::ExternalAgent;
+pub(crate) use external::Role;
 pub use metrics::{LoopMetrics, MeasuredLoop};
 pub use plan::{LoopPlan, LoopSession};
+pub(crate) use plan::{limit_cost, pool};
+pub(crate) use programs::{ExternalPrograms, LoopLimits};
+pub(crate) use prompts::fenced;
 pub use record::{ActorOutput, ActorProgress, LoopEnd, LoopIteration, LoopOutcome, LoopRecord, LoopStep};
-pub use run::{Deadline, LoopRun, Review};
+pub use run::{Deadline, ExternalWatch, LoopRun, Review};
 pub use settings::{
     DEFAULT_COST_USD, DEFAULT_ITERATIONS, DEFAULT_TIME, LoopAgent, LoopSettings, UnknownAgent,
 };

@@ -2,6 +2,7 @@
 
 use lariat_core::budget::BudgetLimits;
 use lariat_core::id::SessionId;
+use lariat_core::model::ModelConfig;
 use lariat_core::usage::Cost;
 use lariat_runtime::{Agent, BudgetPool};
 
@@ -47,7 +48,7 @@ impl LoopPlan {
         Self::with(service, place, settings, LoopRecord::default())
     }
 
-    /// Plans to go on with a loop. `limits` of the settings replace those of the record where the user gives new ones.
+    /// Plans to continue a loop. `limits` of the settings replace those of the record where the user gives new ones.
     ///
     /// # Errors
     /// If the session is not a loop, or the loop ended.
@@ -74,40 +75,11 @@ impl LoopPlan {
         mut settings: LoopSettings,
         record: LoopRecord,
     ) -> Result<Self, ServiceError> {
-        let keys = service.keys();
-        let models = Models::new(&place.settings, &*keys).with_catalogue(&place.catalogue);
-        let mut unpriced = None;
-        let mut name_of = |agent: &LoopAgent| -> Result<Option<String>, ServiceError> {
-            let model = match agent {
-                LoopAgent::Lariat { model: Some(name) } => models.find(name)?,
-                LoopAgent::Lariat { model: None } => models.selected_model()?,
-                other => return Ok(other.model().map(str::to_owned)),
-            };
-            if model.cost.is_none() {
-                unpriced = Some(model.id.clone());
-            }
-            Ok(Some(format!("{}/{}", model.provider, model.id)))
-        };
-        let names = (name_of(&settings.actor)?, name_of(&settings.critic)?);
-        let mut notices = Vec::new();
-        let uses_lariat = settings.actor.is_lariat() || settings.critic.is_lariat();
-        match (&unpriced, settings.max_cost) {
-            (Some(model), None) => {
-                notices
-                    .push(format!("the loop has no cost limit, because the price of `{model}` is unknown"));
-            }
-            (None, None) if uses_lariat => settings.max_cost = Some(Cost::from_usd(DEFAULT_COST_USD)),
-            _ => {}
-        }
-        if !(settings.actor.is_lariat() && settings.critic.is_lariat()) {
-            notices.push("Lariat does not know what other agents cost; its time limit applies to them, its cost limit does not".to_owned());
-        }
-        let pool = settings.max_cost.map(|most| {
-            let mut limits = BudgetLimits::none();
-            let left = most.as_nano_usd().saturating_sub(record.cost().as_nano_usd());
-            limits.cost = Some(Cost::from_nano_usd(left));
-            BudgetPool::new(limits)
-        });
+        let agents = [&settings.actor, &settings.critic];
+        let notices = limit_cost("loop", service, place, &agents, &mut settings.max_cost)?;
+        let [actor, critic] = agents.map(|agent| model_name(service, place, agent));
+        let names = (actor?, critic?);
+        let pool = pool(settings.max_cost, record.cost());
         let (service, place) = (service.clone(), place.clone());
         Ok(Self { service, place, record, settings, pool, models: names, notices })
     }
@@ -137,6 +109,72 @@ impl LoopPlan {
     pub fn prepare(&self, options: &mut SessionOptions) {
         options.budget_pool.clone_from(&self.pool);
     }
+}
+
+/// The model of an agent, with its provider.
+fn model_name(
+    service: &LocalService,
+    place: &LoadedProject,
+    agent: &LoopAgent,
+) -> Result<Option<String>, ServiceError> {
+    match lariat_model(service, place, agent)? {
+        Some(model) => Ok(Some(format!("{}/{}", model.provider, model.id))),
+        None => Ok(agent.model().map(str::to_owned)),
+    }
+}
+
+/// The model of an agent that is Lariat.
+fn lariat_model(
+    service: &LocalService,
+    place: &LoadedProject,
+    agent: &LoopAgent,
+) -> Result<Option<ModelConfig>, ServiceError> {
+    let keys = service.keys();
+    let models = Models::new(&place.settings, &*keys).with_catalogue(&place.catalogue);
+    Ok(match agent {
+        LoopAgent::Lariat { model: Some(name) } => Some(models.find(name)?),
+        LoopAgent::Lariat { model: None } => Some(models.selected_model()?),
+        LoopAgent::External(_) => None,
+    })
+}
+
+/// Sets the default limit on the cost of agents that work together, if all prices are known. Returns what the user should know
+/// about the cost. `what` names the agents together.
+///
+/// # Errors
+/// If a model is unknown or has no key.
+pub(crate) fn limit_cost(
+    what: &str,
+    service: &LocalService,
+    place: &LoadedProject,
+    agents: &[&LoopAgent],
+    limit: &mut Option<Cost>,
+) -> Result<Vec<String>, ServiceError> {
+    let mut unpriced = None;
+    for agent in agents {
+        let model = lariat_model(service, place, agent)?;
+        unpriced = model.filter(|model| model.cost.is_none()).map(|model| model.id).or(unpriced);
+    }
+    let mut notices = Vec::new();
+    match (unpriced, *limit) {
+        (Some(model), None) => {
+            notices.push(format!("the {what} has no cost limit, because the price of `{model}` is unknown"));
+        }
+        (None, None) => *limit = Some(Cost::from_usd(DEFAULT_COST_USD)),
+        _ => {}
+    }
+    if !agents.iter().all(|agent| agent.is_lariat()) {
+        notices.push("Lariat knows what other agents cost only if they report it; the time limit applies to all of them".to_owned());
+    }
+    Ok(notices)
+}
+
+/// The budget that agents share, after some of it was spent.
+pub(crate) fn pool(limit: Option<Cost>, spent: Cost) -> Option<BudgetPool> {
+    let mut limits = BudgetLimits::none();
+    let left = limit?.as_nano_usd().saturating_sub(spent.as_nano_usd());
+    limits.cost = Some(Cost::from_nano_usd(left));
+    Some(BudgetPool::new(limits))
 }
 
 impl LoopSession {

@@ -97,7 +97,7 @@ pub(super) fn review(evidence: &Evidence<'_>, is_program: bool) -> String {
 }
 
 /// Puts data between markers. A marker inside the data loses its angle bracket.
-fn fenced(name: &str, text: &str) -> String {
+pub(crate) fn fenced(name: &str, text: &str) -> String {
     let (open, close) = (format!("<{name}>"), format!("</{name}>"));
     let text = text.replace(&open, &format!("({name}>")).replace(&close, &format!("(/{name}>"));
     format!("{open}\n{}\n{close}", text.trim_end())

@@ -107,7 +107,7 @@ pub enum LoopOutcome {
     TimeLimitReached,
     /// The cost limit was reached.
     CostLimitReached,
-    /// Something else prevented the loop from going on.
+    /// Something else stopped the loop.
     #[serde(other)]
     Failed,
 }
@@ -161,6 +161,9 @@ pub(crate) struct IterationDetails {
     #[serde(rename = "cost_nano_usd")]
     pub(crate) cost: Cost,
     pub(crate) critic_session_id: Option<String>,
+    /// The tool calls of a critic that is another agent, each with its status.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) critic_calls: Vec<String>,
     pub(crate) insertions: u64,
     pub(crate) deletions: u64,
     /// Whether the difference is known.

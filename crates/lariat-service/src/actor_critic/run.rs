@@ -6,15 +6,19 @@ use lariat_api::{Action, ClientName, CommandId, SessionCommand};
 use lariat_core::event::{AgentEvent, Description, LimitKind, RunOutcome, UserCommandResult};
 use lariat_core::id::SessionId;
 use lariat_core::message::AgentMessage;
+use lariat_core::permission::Approver;
 use lariat_core::time::Timestamp;
 use lariat_core::usage::Cost;
 use lariat_host::git::{TreeDiff, WorkTreeSnapshots};
 use lariat_host::process::Supervisor;
 use lariat_runtime::{AgentError, CommandEffect};
 use lariat_sessions::{UserShell as _, bounded_text};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::external::{ExternalPrograms, Role};
+use super::acp::{ExternalEvent, JournalWriter};
+use super::external::Role;
+use super::programs::{ExternalPrograms, LoopLimits};
 use super::record::{self, IterationDetails};
 use super::{
     ActorOutput, ActorProgress, CriticDecision, ExternalAgent, LOOP_TAG, LoopAgent, LoopEnd, LoopIteration,
@@ -30,6 +34,20 @@ const MAX_RECORDED_OUTPUT: usize = 32 * 1024;
 /// How often to try to write while a run ends, and the pause between two attempts: ten seconds together.
 const FREE_ATTEMPTS: u32 = 500;
 const FREE_PAUSE: Duration = Duration::from_millis(20);
+
+/// How many events of an agent may wait until they are recorded and shown.
+pub(super) const EVENT_QUEUE: usize = 64;
+/// Maximum number of tool calls of a critic that the record of an iteration names.
+pub(super) const MAX_NAMED_CALLS: usize = 100;
+
+/// Who watches an agent that is another program, and who answers it.
+#[derive(Clone, Copy)]
+pub struct ExternalWatch<'a> {
+    /// Receives what the agent does, if it speaks ACP.
+    pub report: &'a (dyn Fn(&ExternalEvent) + Send + Sync),
+    /// Answers what the permission rules leave open; `None` if no user can.
+    pub approver: Option<&'a dyn Approver>,
+}
 
 /// A loop that runs in this process.
 pub struct LoopRun {
@@ -65,7 +83,7 @@ impl Drop for Deadline {
 }
 
 impl LoopRun {
-    /// Starts a loop in its session, or goes on with it. A new loop saves the state of the files and records its start.
+    /// Starts a loop in its session, or continues it. A new loop saves the state of the files and records its start.
     ///
     /// # Errors
     /// If the journal cannot be written, or the sandbox of another agent cannot be prepared.
@@ -132,9 +150,15 @@ impl LoopRun {
                 output.outcome,
                 Some(RunOutcome::LimitReached { limit: LimitKind::Cost | LimitKind::Duration, .. })
             );
-            if is_capped || (!output.is_reviewable() && self.remaining().is_zero()) {
-                let is_cost =
-                    matches!(output.outcome, Some(RunOutcome::LimitReached { limit: LimitKind::Cost, .. }));
+            // Other agents have no budget: what they report is compared when they ended.
+            let is_spent = !self.plan.settings.actor.is_lariat()
+                && self.plan.settings.max_cost.is_some_and(|most| self.plan.record.cost() >= most);
+            if is_capped || is_spent || (!output.is_reviewable() && self.remaining().is_zero()) {
+                let is_cost = is_spent
+                    || matches!(
+                        output.outcome,
+                        Some(RunOutcome::LimitReached { limit: LimitKind::Cost, .. })
+                    );
                 let outcome =
                     if is_cost { LoopOutcome::CostLimitReached } else { LoopOutcome::TimeLimitReached };
                 self.end(outcome, None).await?;
@@ -156,12 +180,17 @@ impl LoopRun {
         })))
     }
 
-    /// Runs an actor that is another program, and records what it did. Dropping the future ends the program.
+    /// Runs an actor that is another program, and records what it did. Dropping the future ends the program. Returns `None` if the
+    /// actor is Lariat.
     ///
     /// # Errors
     /// If the program cannot be started, or the journal cannot be written.
-    pub async fn act(&mut self, prompt: &str) -> Result<(), ServiceError> {
-        let LoopAgent::External(agent) = self.plan.settings.actor.clone() else { return Ok(()) };
+    pub async fn act(
+        &mut self,
+        prompt: &str,
+        watch: ExternalWatch<'_>,
+    ) -> Result<Option<ActorOutput>, ServiceError> {
+        let LoopAgent::External(agent) = self.plan.settings.actor.clone() else { return Ok(None) };
         let number = self.plan.record.number();
         let command_id = format!("loop-{number}-{}", clock::now().as_millis());
         let started =
@@ -169,9 +198,26 @@ impl LoopRun {
         let call = started.change_id().unwrap_or_else(|| command_id.clone());
         let prompt_message = AgentMessage::user(prompt);
         self.write(vec![prompt_message], vec![CommandEffect::note(started)]).await?;
-        let left = self.remaining();
+        let limits = LoopLimits { approver: watch.approver, ..self.limits() };
+        let (events, mut happened) = mpsc::channel(EVENT_QUEUE);
         let ran = match &self.programs {
-            Some(programs) => programs.run(&agent, Role::Actor, prompt, &call, left).await,
+            Some(programs) => {
+                let work = programs.run(&agent, Role::Actor, prompt, &call, limits, events);
+                let mut writer = JournalWriter::new(&command_id, agent.label(), agent.model());
+                let recording = async {
+                    while let Some(event) = happened.recv().await {
+                        (watch.report)(&event);
+                        let effects = writer.effects(&event);
+                        if !effects.is_empty() {
+                            self.record_effects(effects).await?;
+                        }
+                    }
+                    Ok::<(), ServiceError>(())
+                };
+                // A journal that cannot be written stops the agent.
+                let (ran, ()) = tokio::try_join!(async { Ok(work.await) }, recording)?;
+                ran
+            }
             None => Err(ServiceError::ExternalAgent(format!("{agent} is not ready"))),
         };
         let mut result = UserCommandResult::new(&command_id);
@@ -185,16 +231,16 @@ impl LoopRun {
             Err(_) => Vec::new(),
         };
         self.write(messages, vec![ended]).await?;
-        ran.map(drop)
+        ran.map(Some)
     }
 
     /// Reviews what the actor did: compares the files, runs the check, asks the critic, and records the iteration.
     ///
     /// # Errors
-    /// If the critic or its model fails, or the journal cannot be written. The loop can go on later with the same review.
-    pub async fn review(&mut self) -> Result<Review, ServiceError> {
+    /// If the critic or its model fails, or the journal cannot be written. The loop can continue later with the same review.
+    pub async fn review(&mut self, watch: ExternalWatch<'_>) -> Result<Review, ServiceError> {
         let left = self.remaining();
-        match tokio::time::timeout(left, Box::pin(self.judge())).await {
+        match tokio::time::timeout(left, Box::pin(self.judge(watch))).await {
             Ok(review) => review,
             Err(_) => {
                 self.end(LoopOutcome::TimeLimitReached, None).await?;
@@ -203,7 +249,7 @@ impl LoopRun {
         }
     }
 
-    async fn judge(&mut self) -> Result<Review, ServiceError> {
+    async fn judge(&mut self, watch: ExternalWatch<'_>) -> Result<Review, ServiceError> {
         let ActorProgress::Ended(actor) = self.plan.record.actor.clone() else {
             return Err(ServiceError::NotALoop(self.session.id().to_string()));
         };
@@ -223,7 +269,7 @@ impl LoopRun {
             earlier: self.plan.record.iterations.last().and_then(|last| last.feedback.as_deref()),
         };
         let prompt = prompts::review(&evidence, !settings.critic.is_lariat());
-        let Some(critic) = self.ask_critic(&settings.critic, number, prompt).await? else {
+        let Some(critic) = self.ask_critic(&settings.critic, number, prompt, watch).await? else {
             self.end(LoopOutcome::CostLimitReached, None).await?;
             return Ok(Review { iteration: None, decision: None, diff: None, check: None });
         };
@@ -238,6 +284,7 @@ impl LoopRun {
             seconds: seconds.max(actor.seconds),
             cost: Cost::from_nano_usd(cost),
             critic_session_id: critic.session_id.map(|id| id.to_string()),
+            critic_calls: critic.calls,
             insertions: diff.as_ref().map(|diff| diff.insertions).unwrap_or_default(),
             deletions: diff.as_ref().map(|diff| diff.deletions).unwrap_or_default(),
             has_diff: patch.is_some(),
@@ -290,6 +337,18 @@ impl LoopRun {
         self.plan.settings.max_time.saturating_sub(spent)
     }
 
+    /// What the loop permits another agent from now on.
+    pub(super) fn limits(&self) -> LoopLimits<'_> {
+        let LoopPlan { settings, record, .. } = &self.plan;
+        let left = |most: Cost| most.as_nano_usd().saturating_sub(record.cost().as_nano_usd());
+        LoopLimits {
+            time: self.remaining(),
+            cost: settings.max_cost.map(|most| Cost::from_nano_usd(left(most))),
+            variables: &settings.variables,
+            approver: None,
+        }
+    }
+
     async fn refresh(&mut self) -> Result<(), ServiceError> {
         let events = self.plan.service.events(&self.session.id()).await?;
         self.plan.record = LoopRecord::of(events.iter().map(|event| &**event));
@@ -304,15 +363,17 @@ impl LoopRun {
     ) -> Result<(), ServiceError> {
         let messages = messages.into_iter().map(|message| CommandEffect::Message(Box::new(message)));
         let effects: Vec<CommandEffect> = messages.chain(events).collect();
+        self.record_effects(effects).await?;
+        self.refresh().await
+    }
+
+    async fn record_effects(&self, effects: Vec<CommandEffect>) -> Result<(), ServiceError> {
         let agent = self.session.agent();
         for _ in 0..FREE_ATTEMPTS {
             match agent.record_effects(effects.clone()).await {
                 // The journal has the end of a run shortly before the agent is free.
                 Err(AgentError::Busy) => tokio::time::sleep(FREE_PAUSE).await,
-                recorded => {
-                    recorded?;
-                    return self.refresh().await;
-                }
+                recorded => return Ok(recorded?),
             }
         }
         Err(AgentError::Busy.into())

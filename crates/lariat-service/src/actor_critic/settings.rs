@@ -32,7 +32,7 @@ pub enum LoopAgent {
 
 /// An agent that is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown agent `{name}`{suggestion}; use {known}, or a command with {{prompt}}")]
+#[error("unknown agent `{name}`{suggestion}; use {known}, a command with {{prompt}}, or acp:COMMAND")]
 pub struct UnknownAgent {
     name: String,
     suggestion: String,
@@ -40,7 +40,8 @@ pub struct UnknownAgent {
 }
 
 impl LoopAgent {
-    /// Parses `lariat`, `lariat:MODEL`, the name of a known agent with or without a model, or a command with `{prompt}`.
+    /// Parses `lariat`, `lariat:MODEL`, the name of a known agent with or without a model, `headless:` with such a name, a command
+    /// with `{prompt}`, or `acp:` with a command.
     ///
     /// # Errors
     /// If no agent has this name.
@@ -55,7 +56,7 @@ impl LoopAgent {
         if name == "lariat" {
             return Ok(Self::Lariat { model });
         }
-        if let Some(known) = ExternalAgent::known(name, model) {
+        if let Some(known) = ExternalAgent::known(text) {
             return Ok(Self::External(known));
         }
         let names = || std::iter::once("lariat").chain(external::names());
@@ -137,6 +138,9 @@ pub struct LoopSettings {
     /// A command that runs before each review. The critic sees its result, and a task is not done while it fails.
     #[serde(default)]
     pub check: Option<String>,
+    /// The names of variables that other agents get, in addition to those that Lariat knows they need.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variables: Vec<String>,
 }
 
 impl LoopSettings {
@@ -150,6 +154,7 @@ impl LoopSettings {
             max_time: DEFAULT_TIME,
             max_cost: None,
             check: None,
+            variables: Vec::new(),
         }
     }
 }
@@ -162,8 +167,16 @@ mod tests {
 
     #[test]
     fn agents_are_parsed_and_written_as_people_name_them() {
-        for text in ["lariat", "lariat:anthropic/x", "claude", "claude:opus", "codex", "./agent.sh {prompt}"]
-        {
+        for text in [
+            "lariat",
+            "lariat:anthropic/x",
+            "claude",
+            "claude:opus",
+            "codex",
+            "headless:gemini:flash",
+            "./agent.sh {prompt}",
+            "acp:my-agent --acp",
+        ] {
             assert_eq!(LoopAgent::parse(text).unwrap().to_string(), text);
         }
         assert_eq!(LoopAgent::parse("claude:opus").unwrap().model(), Some("opus"));

@@ -63,7 +63,7 @@ fn iteration(second: u64, number: u64, decision: &CriticDecision, diff: &str) ->
     imported(second, iteration_messages(&ActorOutput::default(), diff, 1, decision, &details, now))
 }
 
-fn go_on() -> CriticDecision {
+fn not_done() -> CriticDecision {
     CriticDecision::Continue { feedback: "add a test".to_owned() }
 }
 
@@ -74,7 +74,7 @@ fn every_prefix_of_a_loop_says_what_to_do_next() {
         start(),
         begun(1),
         ended(2, RunOutcome::Completed, 3),
-        iteration(3, 1, &go_on(), "a"),
+        iteration(3, 1, &not_done(), "a"),
         begun(4),
         ended(5, RunOutcome::Failed { error: "overloaded".to_owned() }, 3),
         begun(6),
@@ -86,7 +86,7 @@ fn every_prefix_of_a_loop_says_what_to_do_next() {
     assert_eq!(step(2), LoopStep::Continue, "the run was killed");
     assert_eq!(step(3), LoopStep::Review, "a finished run is not repeated");
     assert!(matches!(step(4), LoopStep::Prompt(prompt) if prompt.contains("add a test")));
-    assert_eq!(step(6), LoopStep::Continue, "a failed run goes on");
+    assert_eq!(step(6), LoopStep::Continue, "a failed run continues");
     assert_eq!(step(8), LoopStep::Review);
     assert_eq!(step(9), LoopStep::Ended(end));
     let record = LoopRecord::of(&events[..8]);
@@ -100,9 +100,9 @@ fn every_prefix_of_a_loop_says_what_to_do_next() {
 fn iteration_that_changes_nothing_is_recognised() {
     let events = [
         start(),
-        iteration(1, 1, &go_on(), ""),
-        iteration(2, 2, &go_on(), "a"),
-        iteration(3, 3, &go_on(), "a"),
+        iteration(1, 1, &not_done(), ""),
+        iteration(2, 2, &not_done(), "a"),
+        iteration(3, 3, &not_done(), "a"),
     ];
     let unchanged: Vec<bool> =
         LoopRecord::of(&events).iterations.iter().map(|one| one.is_unchanged).collect();
@@ -132,7 +132,7 @@ fn lines_have_the_fields_of_the_format() {
     assert_eq!(line.data["timestamp"], "1970-01-01T00:00:01Z");
     let details = IterationDetails::default();
     let now = Timestamp::default();
-    let line = iteration_messages(&ActorOutput::default(), "", 0, &go_on(), &details, now);
+    let line = iteration_messages(&ActorOutput::default(), "", 0, &not_done(), &details, now);
     assert_eq!(fields(&line[0]).len(), 11);
     let end = loop_end(LoopOutcome::MaxIterationsReached, 2, None, Duration::from_secs(9));
     let AgentMessage::Extension(end) = end_message(&end, now) else { panic!() };
@@ -148,7 +148,7 @@ fn task_is_not_done_while_its_check_fails() {
     assert!(decision.feedback().unwrap().contains("`make test` ended with 2:\n\n1 failed"), "{decision:?}");
     assert_eq!(with_check(done(), Some(&("make test", (None, String::new())))).name(), "CONTINUE");
     assert_eq!(with_check(done(), Some(&("make test", (Some(0), String::new())))), done());
-    assert_eq!(with_check(go_on(), Some(&failed)), go_on());
+    assert_eq!(with_check(not_done(), Some(&failed)), not_done());
 }
 
 fn measured(outcome: Option<LoopOutcome>, decisions: &[&str], unchanged: usize) -> MeasuredLoop {

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use lariat_connect::mcp::{McpPromptInfo, McpResourceInfo, McpToolInfo, ProtocolEra};
+use lariat_connect::mcp::{AcceptedTool, McpPromptInfo, McpResourceInfo, ProtocolEra};
 use lariat_guard::{StateFile, StateFileError};
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub(super) struct Record {
     /// The era that the server spoke last.
     pub(super) era: Option<ProtocolEra>,
     /// The accepted tools; `None` before the first contact.
-    pub(super) tools: Option<Vec<McpToolInfo>>,
+    pub(super) tools: Option<Vec<AcceptedTool>>,
     /// The prompts that the server had when it ran last. The user invokes them by name, so they need no acceptance.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) prompts: Vec<McpPromptInfo>,

@@ -22,9 +22,15 @@ use crate::loaded_project::LoadedProject;
 const INHERITED: &[&str] =
     &["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/// Starts the servers of one session.
-#[derive(Clone)]
+/// Starts a server of a session.
 pub(super) struct SandboxedConnector {
+    session: Arc<SessionPrograms>,
+    scope: EntryScope,
+    login: Option<Arc<ServerLogin>>,
+}
+
+/// What the servers of a session have in common.
+pub(super) struct SessionPrograms {
     /// Not the supervisor of commands, whose programs the model can stop and write to.
     supervisor: Supervisor,
     commands: Commands,
@@ -32,49 +38,46 @@ pub(super) struct SandboxedConnector {
     directory: PathBuf,
     home: PathBuf,
     client: ClientConfig,
-    scope: EntryScope,
-    /// The login of the one server that this connector opens.
-    login: Option<Arc<ServerLogin>>,
 }
 
-impl SandboxedConnector {
+impl SessionPrograms {
     pub(super) fn new(
         place: &LoadedProject,
         folders: &UserDirectories,
         commands: &Commands,
         inherited: &Environment,
         client: ClientConfig,
-    ) -> Self {
+    ) -> Arc<Self> {
         let named = INHERITED.iter().filter_map(|name| Some((*name, inherited.value(name)?)));
         let environment = named.fold(Environment::default(), |all, (name, value)| all.with(name, value));
         let untrusted = place.more_directories().into_iter().chain([place.path().to_owned()]);
-        Self {
+        Arc::new(Self {
             supervisor: Supervisor::new(),
             commands: commands.clone(),
             environment: environment.with_untrusted_directories(untrusted),
             directory: place.path().to_owned(),
             home: folders.home.clone(),
             client,
-            scope: EntryScope::Project,
-            login: None,
-        }
+        })
     }
 
-    /// A connector for a server of a scope, with the same programs.
-    pub(super) fn for_server(
-        &self,
+    /// A connector for a server of a scope, with its login.
+    pub(super) fn connector(
+        self: &Arc<Self>,
         scope: EntryScope,
         login: Option<Arc<ServerLogin>>,
     ) -> Arc<dyn McpConnector> {
-        Arc::new(Self { scope, login, ..self.clone() })
+        Arc::new(SandboxedConnector { session: Arc::clone(self), scope, login })
     }
+}
 
+impl SandboxedConnector {
     /// The sandbox of a server; `None` if it runs without one.
     fn sandbox(&self, wanted: &ServerSandbox) -> Result<Option<Sandbox>, McpError> {
         if wanted.enabled == Some(false) {
             return Ok(None);
         }
-        let sandbox = match &self.commands {
+        let sandbox = match &self.session.commands {
             Commands::Confined(sandbox) => sandbox,
             Commands::Unconfined => return Ok(None),
             _ => {
@@ -96,8 +99,8 @@ impl SandboxedConnector {
 
     fn absolute(&self, path: &Path) -> PathBuf {
         match path.strip_prefix("~") {
-            Ok(beneath) => self.home.join(beneath),
-            Err(_) => self.directory.join(path),
+            Ok(beneath) => self.session.home.join(beneath),
+            Err(_) => self.session.directory.join(path),
         }
     }
 
@@ -106,20 +109,20 @@ impl SandboxedConnector {
         match &config.transport {
             McpTransport::Stdio { command, arguments, environment, directory } => {
                 let variables = environment.iter();
-                let variables =
-                    variables.fold(self.environment.clone(), |all, (name, value)| all.with(name, value));
+                let variables = variables
+                    .fold(self.session.environment.clone(), |all, (name, value)| all.with(name, value));
                 let directory =
-                    directory.as_deref().map_or(self.directory.clone(), |path| self.absolute(path));
+                    directory.as_deref().map_or(self.session.directory.clone(), |path| self.absolute(path));
                 let mut launch =
                     Launch::new(command, directory).with_arguments(arguments).with_environment(variables);
                 if let Some(sandbox) = self.sandbox(&config.sandbox)? {
                     launch = launch.with_sandbox(sandbox);
                 }
-                McpClient::start(&self.supervisor, launch, era, limits).await
+                McpClient::start(&self.session.supervisor, launch, era, limits).await
             }
             McpTransport::Http { url, headers } | McpTransport::Sse { url, headers } => {
                 let addresses = Arc::new(reachable(self.scope));
-                let http = HttpClient::new(self.client.clone()).with_address_check(addresses);
+                let http = HttpClient::new(self.session.client.clone()).with_address_check(addresses);
                 let mut client = McpHttpClient::from(http);
                 if let Some(login) = &self.login {
                     client = client.with_login(Arc::clone(login));

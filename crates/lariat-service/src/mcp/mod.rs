@@ -22,7 +22,8 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use lariat_connect::mcp::{
-    McpConnection, McpServer, McpServerState, McpToolAdapter, McpToolInfo, SaveAccepted, ServerLogin,
+    AcceptedTool, McpConnection, McpServer, McpServerState, McpToolAdapter, McpToolInfo, SaveAccepted,
+    ServerLogin,
 };
 use lariat_core::tool::AgentTool;
 use lariat_host::process::Environment;
@@ -35,7 +36,7 @@ use crate::UserDirectories;
 use crate::loaded_project::LoadedProject;
 use crate::models::Keys;
 use accepted::{AcceptedTools, Record};
-use connector::SandboxedConnector;
+use connector::SessionPrograms;
 pub use entries::McpEntry;
 pub use lariat_connect::mcp::tool_server::{HttpServer, ToolServer};
 pub use lariat_connect::mcp::{
@@ -101,13 +102,13 @@ impl McpServers {
     ) -> Self {
         let entries::Entries { usable: entries, mut refused, secrets } = entries::of(place, &**keys);
         redactor.add(secrets);
-        let connector = SandboxedConnector::new(place, folders, commands, environment, client.clone());
+        let programs = SessionPrograms::new(place, folders, commands, environment, client.clone());
         let mut servers = Vec::new();
         for entry in entries {
             match AcceptedTools::of(folders, entry.config.identity()).load() {
                 Ok(known) => {
                     let login = logins::of(&entry, keys, client, redactor);
-                    let connector = connector.for_server(entry.scope, login.clone());
+                    let connector = programs.connector(entry.scope, login.clone());
                     let server = McpServer::new(entry.config.clone(), connector, known.era, known.tools)
                         .with_acceptance(save_accepted(folders, &entry));
                     let needed_login = known.needs_login;
@@ -151,13 +152,9 @@ impl McpServers {
         self.servers.iter().map(report).chain(self.refused.iter().cloned()).collect()
     }
 
-    /// The tools of all servers that the user accepted. Starts the servers whose tools are not known yet, all at once, each
+    /// The tools of all servers that the user accepted, without a check of their schemas. Starts the servers whose tools are not known yet, all at once, each
     /// within its deadline.
-    pub(crate) async fn tools(
-        &self,
-        first: FirstContact,
-        notices: &mut Vec<String>,
-    ) -> Vec<Arc<dyn AgentTool>> {
+    pub(crate) async fn tools(&self, first: FirstContact, notices: &mut Vec<String>) -> Vec<McpToolAdapter> {
         for refused in &self.refused {
             let why = refused.error.as_deref().unwrap_or_default();
             notices.push(format!("MCP server `{}` is not started: {why}", refused.name));
@@ -178,14 +175,7 @@ impl McpServers {
                 }
             }
         }
-        let mut tools: Vec<Arc<dyn AgentTool>> = Vec::new();
-        for UsableServer { entry, server, .. } in &self.servers {
-            let (adapters, problems) = McpToolAdapter::from_server(server);
-            let name = &entry.config.name;
-            notices.extend(problems.into_iter().map(|problem| format!("MCP server `{name}`: {problem}")));
-            tools.extend(adapters.into_iter().map(|adapter| Arc::new(adapter) as Arc<dyn AgentTool>));
-        }
-        tools
+        self.servers.iter().flat_map(|usable| McpToolAdapter::unchecked_from_server(&usable.server)).collect()
     }
 
     /// Starts a server, and records its tools as accepted if it has no record. Returns how its tools differ from the record.
@@ -210,7 +200,7 @@ impl McpServers {
     /// If the record cannot be written.
     pub fn accept(&self, name: &str) -> Result<(), String> {
         let Some(UsableServer { server, .. }) = self.find(name) else { return Ok(()) };
-        self.record(server, |record| record.tools = server.current_tools())
+        self.record(server, |record| record.tools = current(server))
     }
 
     /// Begins a login at a service. `scope` are the scopes to ask for; those of the entry or of the server if `None`.
@@ -281,7 +271,7 @@ impl McpServers {
             // Without a record, the next session starts the server again.
             let _ = self.record(server, |record| {
                 record.needs_login = false;
-                record.tools.get_or_insert(server.current_tools().unwrap_or_default());
+                record.tools.get_or_insert(current(server).unwrap_or_default());
             });
         }
         self.record_prompts(server);
@@ -290,11 +280,8 @@ impl McpServers {
 
     /// Records the prompts and resources of a server that ran, if they changed.
     fn record_prompts(&self, server: &McpServer) {
-        let known = AcceptedTools::of(&self.folders, server.config().identity()).load();
-        let (Some(prompts), Some(resources), Ok(known)) = (server.prompts(), server.resources(), known)
-        else {
-            return;
-        };
+        let (Some(prompts), Some(resources)) = (server.prompts(), server.resources()) else { return };
+        let Ok(known) = AcceptedTools::of(&self.folders, server.config().identity()).load() else { return };
         if known.prompts != prompts || known.resources != resources {
             let _ = self.record(server, |record| (record.prompts, record.resources) = (prompts, resources));
         }
@@ -321,10 +308,15 @@ impl McpServers {
 /// Records the tools that the user accepts during a session. If that fails, the user is asked again next time.
 fn save_accepted(folders: &UserDirectories, entry: &McpEntry) -> SaveAccepted {
     let (folders, config) = (folders.clone(), entry.config.clone());
-    Arc::new(move |tools: &[McpToolInfo]| {
+    Arc::new(move |tools: &[AcceptedTool]| {
         let accepted = AcceptedTools::of(&folders, config.identity());
         let _ = accepted.update(&config.name, |record| record.tools = Some(tools.to_vec()));
     })
+}
+
+/// The tools that a server has, as the user accepts them.
+fn current(server: &McpServer) -> Option<Vec<AcceptedTool>> {
+    Some(server.current_tools()?.into_iter().map(AcceptedTool::from).collect())
 }
 
 /// What the user does about a server that wants a login.

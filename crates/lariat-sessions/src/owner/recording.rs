@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use lariat_api::{AskId, CommandId, Problem, ProblemCode, Receipt};
 use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::MessageId;
+use lariat_core::session::TreeChanges;
 use lariat_runtime::{Agent, AgentError, CommandEffect};
 
 use super::{Accepted, Owner};
@@ -133,20 +134,24 @@ pub(super) async fn late_answer(entry: &SessionEntry, ask: &AskId) -> Problem {
     }
 }
 
-/// Returns the tool calls and the commands of the user that began after a position, or ever.
+/// Returns the tool calls and the commands of the user that began after a position, or ever, with those of sub-agents.
 pub(crate) async fn calls_after(
     entry: &SessionEntry,
     after: Option<u64>,
 ) -> Result<HashSet<String>, Problem> {
-    let mut calls = HashSet::new();
-    let mut next = after.map_or(0, |seq| seq + 1);
+    let mut changes = TreeChanges::after(after);
+    let (mut session, mut next) = (entry.session_id.clone(), after.unwrap_or_default());
     loop {
-        let page = entry.store.read(&entry.session_id, next, PAGE).await;
+        let page = entry.store.read(&session, next, PAGE).await;
         let page = page.map_err(|error| problems::from_store(&error))?;
         next += page.len() as u64;
-        calls.extend(page.iter().filter_map(|event| event.event.change_id()));
-        if page.len() < PAGE {
-            return Ok(calls);
+        changes.read(&page);
+        if page.len() == PAGE {
+            continue;
+        }
+        match changes.next_session() {
+            Some(child) => (session, next) = (child, 0),
+            None => return Ok(changes.into_ids()),
         }
     }
 }

@@ -66,12 +66,13 @@ async fn interrupt_does_not_wait_for_an_answer_that_is_judged() {
     let ask = asking(&fixture).await;
     let (changed, later) = (allow_changed(&ask, json!({ "wait": 1 })), allow(&ask));
     let stop = async {
+        fixture.agents.judging.notified().await;
         // The first answer wins, although the permission check has not judged it yet.
         let problem = fixture.send("b", later).await.unwrap_err();
         assert_eq!(problem.code, ProblemCode::AlreadyAnswered, "{problem}");
         fixture.send("i", Action::Interrupt).await.unwrap();
     };
-    let (judged, ()) = tokio::join!(biased; fixture.send("a", changed), stop);
+    let (judged, ()) = tokio::join!(fixture.send("a", changed), stop);
     assert_eq!(judged.unwrap_err().code, ProblemCode::AlreadyAnswered);
     let view = fixture.until_idle().await;
     assert_eq!((view.outcome, view.asks.len()), (Some(RunOutcome::Aborted), 0));

@@ -20,11 +20,14 @@ use lariat_sessions::{AgentFactory, AgentRequest, HostOptions, HostedAgent, Loca
 use lariat_store::sqlite::SqliteStore;
 use lariat_test::{Act, Ledger, LedgerTool, Reply, ScriptedModel};
 use serde_json::json;
+use tokio::sync::Notify;
 
 /// Builds agents on one scripted model.
 pub(crate) struct ScriptedAgents {
     pub(crate) model: Arc<ScriptedModel>,
     pub(crate) ledger: Ledger,
+    /// Notified when the permission check of a tool call with `wait` begins.
+    pub(crate) judging: Arc<Notify>,
 }
 
 impl AgentFactory for ScriptedAgents {
@@ -40,7 +43,7 @@ impl AgentFactory for ScriptedAgents {
             .provider(self.model.clone())
             .store(Arc::clone(request.store))
             .session_id(request.session_id.clone())
-            .permission_policy(JudgingPolicy)
+            .permission_policy(JudgingPolicy(Arc::clone(&self.judging)))
             .tool(slow)
             .tool(write)
             .build();
@@ -49,12 +52,13 @@ impl AgentFactory for ScriptedAgents {
 }
 
 /// Asks before effects. Denies a tool call with the argument `deny`, and never decides about one with `wait`.
-struct JudgingPolicy;
+struct JudgingPolicy(Arc<Notify>);
 
 impl PermissionPolicy for JudgingPolicy {
     fn check<'a>(&'a self, query: PolicyQuery<'a>) -> BoxFuture<'a, Verdict> {
         let has = |name: &str| query.call.arguments.get(name).is_some();
         if has("wait") {
+            self.0.notify_one();
             return Box::pin(std::future::pending());
         }
         if has("deny") {
@@ -80,7 +84,7 @@ impl Fixture {
     pub(crate) async fn with_policy(replies: impl IntoIterator<Item = Reply>, policy: AskPolicy) -> Self {
         let store = Arc::new(SqliteStore::in_memory().await.unwrap());
         let model = Arc::new(ScriptedModel::new(replies).with_recording());
-        let agents = Arc::new(ScriptedAgents { model, ledger: Ledger::new() });
+        let agents = Arc::new(ScriptedAgents { model, ledger: Ledger::new(), judging: Arc::default() });
         let mut options = HostOptions::default();
         options.ask_policy = policy;
         let host = Local::new(store.clone(), agents.clone(), Principal::new("user:ada"), options);

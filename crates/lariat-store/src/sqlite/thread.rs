@@ -8,7 +8,7 @@
 //! cache and trusts only the file.
 //! Invariant: a successful answer follows a commit at the stated level, in the file that is at the path.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -25,6 +25,7 @@ use super::transaction::{JournalChanges, TransactionEffects, WriteTransaction, W
 use super::watch::Watchers;
 use super::writer::{PendingWrite, WriteTask};
 use crate::StoreOptions;
+use crate::files;
 
 /// Maximum number of tasks in one transaction.
 const GROUP: usize = 512;
@@ -117,10 +118,11 @@ impl WriterThread {
         }
         self.cache.forget();
         let connection = self.location.open(self.options.durability, missing)?;
-        if self.in_doubt {
-            checkpoint_wal(&connection)?;
-            self.in_doubt = false;
+        // A process that ended after a failed sync may have left such data too.
+        if let Some(wal) = self.location.sibling("-wal") {
+            rewrite_wal(&connection, &wal)?;
         }
+        self.in_doubt = false;
         let failed = |error: std::io::Error| StoreError::Unavailable(error.to_string());
         let mut files = Vec::new();
         if let DatabaseLocation::File(path) = &self.location {
@@ -416,15 +418,18 @@ fn trust_after(fault: &Fault) -> ConnectionTrust {
     }
 }
 
-/// After a failed sync, the operating system may have dropped the data and marked the pages as clean. Moving the WAL into
-/// the database writes and syncs all of it to other pages.
-fn checkpoint_wal(connection: &Connection) -> Result<(), Fault> {
-    let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(FULL)", [], |row| row.get(0))?;
-    if busy != 0 {
-        let what = "the database is in use elsewhere; cannot recover from a failed sync yet";
-        return Err(Fault::Refused(StoreError::Unavailable(what.to_owned())));
+/// Writes the bytes of the WAL again and syncs them. After a failed sync, the operating system may have dropped them and marked
+/// the pages as clean: readers still see them, and a second sync succeeds without writing them.
+fn rewrite_wal(connection: &Connection, wal: &Path) -> Result<(), Fault> {
+    let failed = |error: std::io::Error| Fault::Refused(StoreError::Unavailable(error.to_string()));
+    if files::state(wal).map_err(failed)?.is_none_or(|wal| wal.length == 0) {
+        return Ok(());
     }
-    Ok(())
+    // No process may write the WAL meanwhile.
+    execute(connection, "BEGIN IMMEDIATE")?;
+    let rewritten = files::rewrite(wal).map_err(failed);
+    execute(connection, "ROLLBACK")?;
+    rewritten
 }
 
 #[cfg(test)]

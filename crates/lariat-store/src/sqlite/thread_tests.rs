@@ -57,32 +57,55 @@ fn failed_sync_makes_a_new_connection_write_everything_again() {
     thread.connection.as_mut().unwrap().sync = Some(broken);
     assert_eq!(claim(&mut thread, "s"), Ok(3));
     thread.sync(SyncScope::Due);
+    make_old(&temp);
     assert!(thread.connection.is_none() && thread.in_doubt, "the connection is not used again");
     assert_eq!(claim(&mut thread, "s"), Ok(4), "nothing was lost");
     assert!(!thread.in_doubt);
-    let opened = thread.connection.as_ref().unwrap();
-    // Everything but the last claim was moved into the database before.
-    let log: i64 =
-        opened.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(1)).unwrap();
-    assert!(log <= 2, "{log} pages in the WAL");
+    assert!(is_new(&temp), "the WAL was written again");
+}
+
+const OLD: Duration = Duration::from_secs(1_000_000_000);
+
+/// Makes the WAL look as if it had not been written for years.
+fn make_old(temp: &TempStore) {
+    let wal = files::open_to_write(&temp.0.join("sessions.db-wal")).unwrap();
+    wal.set_modified(std::time::UNIX_EPOCH + OLD).unwrap();
+}
+
+/// Whether the WAL was written since.
+fn is_new(temp: &TempStore) -> bool {
+    let modified = std::fs::metadata(temp.0.join("sessions.db-wal")).unwrap().modified().unwrap();
+    modified > std::time::UNIX_EPOCH + OLD
 }
 
 #[test]
-fn recovery_from_a_failed_sync_waits_for_readers_of_old_data() {
+fn a_new_process_writes_what_an_earlier_one_left_again() {
+    let temp = TempStore::new();
+    let mut ended = temp.thread(Durability::Batched);
+    claim(&mut ended, "s").unwrap();
+    abandon(ended.connection.take().unwrap().connection);
+    drop(ended);
+    make_old(&temp);
+    let mut thread = temp.thread(Durability::Batched);
+    assert!(is_new(&temp));
+    assert_eq!(claim(&mut thread, "s"), Ok(2), "nothing was lost");
+}
+
+#[test]
+fn writing_the_wal_again_waits_for_another_writer() {
     let temp = TempStore::new();
     let mut thread = temp.thread(Durability::Batched);
-    let reader =
-        DatabaseLocation::File(temp.0.join("sessions.db")).open(Durability::Fast, IfMissing::Fail).unwrap();
-    reader.execute_batch("BEGIN; SELECT count(*) FROM sessions").unwrap();
     claim(&mut thread, "s").unwrap();
-    thread.in_doubt = true;
-    abandon(thread.connection.take().unwrap().connection);
-    let connection = thread.location.open(Durability::Fast, IfMissing::Fail).unwrap();
-    connection.busy_timeout(Duration::from_millis(20)).unwrap();
-    let waits: Result<(), StoreError> = checkpoint_wal(&connection).map_err(Into::into);
-    assert!(matches!(waits, Err(StoreError::Unavailable(_))), "{waits:?}");
-    reader.execute_batch("COMMIT").unwrap();
-    checkpoint_wal(&connection).unwrap();
+    let location = DatabaseLocation::File(temp.0.join("sessions.db"));
+    let other = location.open(Durability::Fast, IfMissing::Fail).unwrap();
+    other.busy_timeout(Duration::from_millis(20)).unwrap();
+    execute(&thread.connection.as_ref().unwrap().connection, "BEGIN IMMEDIATE").unwrap();
+    make_old(&temp);
+    let wal = location.sibling("-wal").unwrap();
+    assert!(rewrite_wal(&other, &wal).is_err() && !is_new(&temp));
+    execute(&thread.connection.as_ref().unwrap().connection, "ROLLBACK").unwrap();
+    rewrite_wal(&other, &wal).unwrap();
+    assert!(is_new(&temp));
 }
 
 #[test]
@@ -220,10 +243,6 @@ fn inline_task_does_not_wait_for_another_process() {
 fn thread_checkpoints_the_wal_after_many_inline_tasks() {
     let temp = TempStore::new();
     let mut thread = temp.thread(Durability::Fast);
-    let pages = |thread: &WriterThread| -> (i64, i64) {
-        let connection = &thread.connection.as_ref().unwrap().connection;
-        connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| Ok((row.get(1)?, row.get(2)?))).unwrap()
-    };
     let large = |thread: &mut WriterThread| {
         let (task, _) = PendingWrite::new(|transaction: &mut WriteTransaction<'_>| {
             Ok(transaction
@@ -231,6 +250,10 @@ fn thread_checkpoints_the_wal_after_many_inline_tasks() {
                 .execute_batch("INSERT INTO quarantine (no, note) VALUES (1, zeroblob(200000))")?)
         });
         thread.run_inline(Box::new(task)).is_ok()
+    };
+    let pages = |thread: &WriterThread| -> (i64, i64) {
+        let connection = &thread.connection.as_ref().unwrap().connection;
+        connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| Ok((row.get(1)?, row.get(2)?))).unwrap()
     };
     let count = (0..).take_while(|_| large(&mut thread)).count();
     assert_eq!(count, usize::try_from(MAX_INLINE).unwrap());

@@ -6,6 +6,7 @@ use crossterm::event::{Event, EventStream};
 use futures_util::StreamExt as _;
 use lariat_core::BoxFuture;
 
+use crate::frame::Size;
 use crate::screen::modes::Modes;
 
 /// Keys, pasted text, and changes of size and focus.
@@ -26,6 +27,11 @@ pub trait Input: Send {
     /// again when this returns.
     fn renew(&mut self) -> bool {
         false
+    }
+
+    /// The size of the terminal now, which can be newer than the last event; `None` if only events tell it.
+    fn size(&self) -> Option<Size> {
+        None
     }
 }
 
@@ -67,5 +73,11 @@ impl Input for Keyboard {
 
     fn renew(&mut self) -> bool {
         self.modes.renew()
+    }
+
+    fn size(&self) -> Option<Size> {
+        // `crossterm::terminal::size` starts `tput` if the kernel does not know the size.
+        let now = crossterm::terminal::window_size().ok().filter(|now| now.columns > 0 && now.rows > 0)?;
+        Some(Size { columns: usize::from(now.columns), rows: usize::from(now.rows) })
     }
 }

@@ -131,7 +131,11 @@ impl<W: Write> Client<W> {
             let woken = self.wait(&mut signals).await;
             match woken {
                 Woken::Draw => {
-                    if self.draw().is_err() {
+                    // The event of a resize can be on its way behind keys and items. A frame for the size before would
+                    // leave live rows in the scrollback, where no later frame can erase them.
+                    if let Some(size) = self.input.size().filter(|size| *size != self.size) {
+                        self.resize(size);
+                    } else if self.draw().is_err() {
                         return Ok(EndReason::TerminalClosed);
                     }
                     continue;
@@ -189,12 +193,17 @@ impl<W: Write> Client<W> {
             Event::FocusGained => self.app.focus(true),
             Event::FocusLost => self.app.focus(false),
             Event::Resize(columns, rows) => {
-                self.size = Size { columns: usize::from(columns), rows: usize::from(rows) };
-                self.screen.resize(self.size);
-                self.state.resized_at = Some(Instant::now());
+                self.resize(Size { columns: usize::from(columns), rows: usize::from(rows) });
             }
             Event::Mouse(_) => {}
         }
+    }
+
+    /// Makes the next frame for this size, once the size stays the same.
+    fn resize(&mut self, size: Size) {
+        self.size = size;
+        self.screen.resize(size);
+        self.state.resized_at = Some(Instant::now());
     }
 
     fn items(&mut self, first: FeedItem) {

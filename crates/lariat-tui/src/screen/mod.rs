@@ -184,11 +184,15 @@ impl<W: Write> Screen<W> {
 }
 
 /// Moves the cursor by rows and puts it into the first column.
+///
+/// Down by line feeds, because `ESC[B` stops at the last row of the screen: a terminal that got lower has dropped the rows
+/// below the cursor, and the program may not know yet. It would count rows that the cursor did not move, and later go up
+/// that much too far, into finished rows. A line feed makes the row that is missing.
 fn move_rows(from: usize, to: usize, bytes: &mut String) {
     bytes.push('\r');
     match to.cmp(&from) {
         std::cmp::Ordering::Less => bytes.push_str(&format!("\u{1b}[{}A", from - to)),
-        std::cmp::Ordering::Greater => bytes.push_str(&format!("\u{1b}[{}B", to - from)),
+        std::cmp::Ordering::Greater => bytes.push_str(&"\n".repeat(to - from)),
         std::cmp::Ordering::Equal => {}
     }
 }

@@ -43,8 +43,13 @@ impl Shown {
     }
 
     fn resize(&mut self, size: Size) {
-        self.terminal.screen_mut().set_size(cells(size.rows), cells(size.columns));
+        self.resize_terminal(size);
         self.screen.resize(size);
+    }
+
+    /// The terminal has another size, and the program does not know yet.
+    fn resize_terminal(&mut self, size: Size) {
+        self.terminal.screen_mut().set_size(cells(size.rows), cells(size.columns));
         self.size = size;
     }
 
@@ -149,6 +154,26 @@ fn a_narrower_terminal_that_wraps_is_erased_from_the_highest_row() {
     assert!(text.contains("\u{1b}[3A"), "{text:?}");
 }
 
+/// A terminal that gets lower drops the rows below the cursor. The program moved down to them, the terminal stopped at
+/// its last row, and the next finished rows replaced as many that were printed before.
+#[test]
+fn a_lower_terminal_that_is_not_known_yet_loses_no_finished_row() {
+    let size = Size { columns: 20, rows: 8 };
+    let live = |status| Frame {
+        caret: Some(Caret { row: 0, column: 2 }),
+        ..frame(Vec::new(), rows(["> hi", "hint", status]))
+    };
+    let mut shown = Shown::new(size);
+    shown.draw(&Frame { finished: rows(["one", "two", "three"]), ..live("status") });
+    shown.resize_terminal(Size { rows: 4, ..size });
+    assert_eq!(shown.rows(), ["one", "two", "three", "> hi"]);
+    shown.draw(&live("changed"));
+    shown.resize(Size { rows: 9, ..size });
+    shown.draw(&Frame { finished: rows(["four"]), ..live("changed") });
+    let all = shown.all();
+    assert_eq!(all[..7], ["one", "two", "three", "four", "> hi", "hint", "changed"], "{all:?}");
+}
+
 /// One step of a random story.
 #[derive(Clone, Debug)]
 enum Step {
@@ -167,6 +192,35 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    /// Frames that are on their way while the size changes are made for the size before.
+    #[test]
+    fn frames_for_an_old_size_lose_and_repeat_no_finished_row(steps in prop::collection::vec(step(), 1..60)) {
+        let mut shown = Shown::new(Size { columns: 80, rows: 24 });
+        let mut count = 0;
+        let mut last = Frame::default();
+        for step in steps {
+            match step {
+                Step::Draw { finished, live, caret } => {
+                    let finished: Vec<String> = (0..finished).map(|at| format!("#{:05} finished", count + at)).collect();
+                    count += finished.len();
+                    let live: Vec<String> = live.iter().map(|width| format!("~{}", "漢".repeat(width / 2))).collect();
+                    let caret = (caret.0 < live.len()).then_some(Caret { row: caret.0, column: caret.1 });
+                    last = Frame { finished, live, caret, is_full_screen: false };
+                    shown.draw(&last);
+                }
+                Step::Again => {
+                    shown.screen.resize(shown.size);
+                    shown.draw(&Frame { finished: Vec::new(), ..last.clone() });
+                }
+                Step::Resize(size) => shown.resize_terminal(size),
+            }
+            let numbers: Vec<String> = shown.all().iter().filter(|row| row.starts_with('#'))
+                .map(|row| row.chars().take(6).collect()).collect();
+            let wanted: Vec<String> = (0..count).map(|at| format!("#{at:05}")).collect();
+            prop_assert_eq!(numbers, wanted);
+        }
+    }
 
     #[test]
     fn every_finished_row_is_shown_once_and_in_order(steps in prop::collection::vec(step(), 1..60)) {

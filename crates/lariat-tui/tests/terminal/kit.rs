@@ -53,11 +53,19 @@ impl Write for Terminal {
     }
 }
 
-struct Keys(mpsc::UnboundedReceiver<Event>);
+struct Keys {
+    events: mpsc::UnboundedReceiver<Event>,
+    terminal: Terminal,
+}
 
 impl Input for Keys {
     fn next(&mut self) -> BoxFuture<'_, Option<Event>> {
-        Box::pin(self.0.recv())
+        Box::pin(self.events.recv())
+    }
+
+    fn size(&self) -> Option<Size> {
+        let (rows, columns) = self.terminal.parser.lock().unwrap().screen().size();
+        Some(Size { columns: usize::from(columns.get()), rows: usize::from(rows.get()) })
     }
 
     fn pause(&mut self) {}
@@ -156,7 +164,8 @@ impl Running {
         change(&mut options);
         let size = Size { columns, rows };
         let host = Arc::new(Host(Arc::clone(fake)));
-        let client = Client::new(host, options, terminal.clone(), Box::new(Keys(events)), size);
+        let input = Keys { events, terminal: terminal.clone() };
+        let client = Client::new(host, options, terminal.clone(), Box::new(input), size);
         let create = CreateSession::new(SessionId::new("session-1"), "/srv/me/project");
         let task = tokio::spawn(client.follow(Start::New { create, prompt: None }));
         Self { terminal, size, keys, task }
@@ -189,9 +198,14 @@ impl Running {
         }
     }
 
-    pub(crate) fn resize(&mut self, columns: usize, rows: usize) {
+    /// Resizes the terminal. The event is still on its way.
+    pub(crate) fn resize_terminal(&mut self, columns: usize, rows: usize) {
         self.size = Size { columns, rows };
         self.terminal.parser.lock().unwrap().screen_mut().set_size(cells(rows), cells(columns));
+    }
+
+    pub(crate) fn resize(&mut self, columns: usize, rows: usize) {
+        self.resize_terminal(columns, rows);
         self.event(Event::Resize(u16::try_from(columns).unwrap(), u16::try_from(rows).unwrap()));
     }
 

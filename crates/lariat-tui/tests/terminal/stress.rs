@@ -66,6 +66,25 @@ async fn random_resizes_lose_and_repeat_no_reply() {
     assert_eq!(found, expected);
 }
 
+/// The event of a resize came after a key, and the frame for the key had more rows than the terminal: the rows that did
+/// not fit stayed in the scrollback.
+#[tokio::test(start_paused = true)]
+async fn no_frame_is_made_for_a_size_that_the_terminal_no_longer_has() {
+    let fake = Fake::new();
+    let mut client = Running::start(&fake, 80, 24);
+    client.settles().await;
+    let before = client.writes();
+    client.resize_terminal(40, 6);
+    client.types("abc");
+    client.settles().await;
+    assert_eq!(client.writes(), before, "{}", client.screen());
+    client.resize(40, 6);
+    client.passes(Duration::from_millis(200)).await;
+    assert_eq!(client.writes(), before + 1);
+    assert!(client.screen().starts_with("› abc▏"), "{}", client.screen());
+    assert!(client.all().iter().filter(|row| row.contains('›')).count() == 1, "{:?}", client.all());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_key_does_not_wait_for_the_next_frame() {
     let fake = Fake::new();

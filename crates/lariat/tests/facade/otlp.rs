@@ -7,7 +7,7 @@ use lariat::model::{ProviderError, RetryConfig};
 use lariat::otlp::{Otlp, OtlpConfig};
 use lariat::serde_json::json;
 use lariat::trace::Content;
-use lariat::{Agent, AllowAll, FunctionTool, ToolContext};
+use lariat::{Agent, AllowAll, FunctionTool, SubAgentTool, ToolContext};
 use lariat_test::{Reply, ScriptedModel};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
@@ -190,4 +190,34 @@ async fn failing_collector_loses_counted_spans_but_no_run() {
     config.timeout = Duration::from_secs(1);
     assert_eq!(run(config).await.lost_count(), 9);
     assert!(!format!("{:?}", OtlpConfig::new("x").with_header("authorization", "secret")).contains("secret"));
+}
+
+#[tokio::test]
+async fn collector_receives_sub_agents_below_the_tool_calls_that_spawned_them() {
+    let (collector, address) = Collector::start([]).await;
+    let otlp = Otlp::start(OtlpConfig::new(address));
+    let inner = SubAgentTool::new("inner", ScriptedModel::new([Reply::text("seen")]));
+    let child = [Reply::tool_call("c2", "inner", json!({"task": "deeper"})), Reply::text("ok")];
+    let outer = SubAgentTool::new("outer", ScriptedModel::new(child)).with_tools([Arc::new(inner) as Arc<_>]);
+    let agent = Agent::builder()
+        .model(ScriptedModel::new([
+            Reply::tool_call("c1", "outer", json!({"task": "look"})),
+            Reply::text("done"),
+        ]))
+        .tool(outer)
+        .permission_policy(AllowAll)
+        .observer(otlp.clone())
+        .build()
+        .unwrap();
+    agent.run("go").await.unwrap();
+    otlp.flush().await;
+    let spans = collector.spans();
+    assert!(spans.iter().all(|span| span.trace_id == spans[0].trace_id), "one trace");
+    let mut above: Vec<&str> = spans
+        .iter()
+        .filter(|span| span.name == "invoke_agent")
+        .map(|span| name_of(&spans, &span.parent_span_id))
+        .collect();
+    above.sort_unstable();
+    assert_eq!(above, ["execute_tool inner", "execute_tool outer", "none"]);
 }

@@ -51,6 +51,9 @@ pub(crate) fn is_forbidden(address: IpAddr) -> bool {
     }
 }
 
+/// The start of the names that lead elsewhere the second time.
+pub(crate) const CHANGING: &str = "flip-";
+
 /// One request.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {

@@ -100,6 +100,8 @@ async fn run(world: &World, clients: &Clients, client: Client) -> Result<Verdict
     let cases: Vec<Case> = cases::all().into_iter().filter(|case| client.takes(case)).collect();
     let mut verdict = Verdict { requests: cases.len(), ..Verdict::default() };
     drop(world.hits());
+    // Otherwise the requests of an earlier part would have used up the first addresses.
+    world.forget_queries();
     if client == Client::Proxy {
         clients.request_from_sandbox(&cases.iter().collect::<Vec<_>>()).await?;
         let hits = settled(world, Vec::new()).await;

@@ -1,5 +1,5 @@
 //! A network of the proof's own, in which every address of the internet is this machine, with a resolver that can change
-//! its mind and a listener that records which address was connected to.
+//! its answers and a listener that records the address of each connection.
 //!
 //! Starts this program again inside such a network. Only root can create one.
 
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// All names below this one exist.
 pub(crate) const ZONE: &str = "egress.example";
-/// An address that everybody may connect to.
+/// A public address: every client may connect to it.
 pub(crate) const SITE: Ipv4Addr = Ipv4Addr::new(93, 184, 216, 34);
 /// Ports with a listener.
 const PORTS: [u16; 5] = [80, 443, 3000, 4318, 8080];
@@ -93,6 +93,11 @@ impl World {
         std::mem::take(&mut self.hits.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Gives every name its first address again.
+    pub(crate) fn forget_queries(&self) {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     fn serve(&self, mut stream: TcpStream) {
         let Ok(local) = stream.local_addr() else { return };
         let at = {
@@ -133,7 +138,7 @@ impl World {
         }
     }
 
-    /// The answer to a query: addresses that the name states, or that there is no such name.
+    /// The answer to a query: the addresses in the name, or "no such name".
     fn reply(&self, query: &[u8]) -> Option<Vec<u8>> {
         let (name, kind, end) = question(query)?;
         let label = name.strip_suffix(ZONE).and_then(|rest| rest.strip_suffix('.'));

@@ -1,4 +1,4 @@
-//! Every argument through which a file tool accepts a path.
+//! Every argument through which a tool for files or for searches accepts a path.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use futures_util::FutureExt;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::id::{LoopId, SessionId};
 use lariat_core::tool::{AgentTool, ToolContext, ToolError, ToolResult};
+use lariat_tools::{Workbench, file_tools, search_tools};
 use serde_json::{Value, json};
 
 /// A tool and the arguments that pass it a path.
@@ -14,10 +15,16 @@ pub(crate) type PathArgument = (&'static str, fn(&str) -> Value);
 /// Always returns the content, never the note that it was shown before.
 pub(crate) const READ: PathArgument = ("read_file", |path| json!({ "path": path, "again": true }));
 
+/// A pattern that finds what is outside and what is inside. It does not match itself, because a result may repeat it.
+pub(crate) const SOUGHT: &str = "C[A]NARY|insid[e]";
+
 /// All tools and arguments. What they write is distinct from all other content.
 pub(crate) const PATH_ARGUMENTS: &[PathArgument] = &[
     READ,
     ("list_files", |path| json!({ "path": path })),
+    ("search", |path| json!({ "path": path, "pattern": SOUGHT, "all": true })),
+    ("glob", |path| json!({ "path": path, "pattern": "**/*", "all": true })),
+    ("repo_map", |path| json!({ "path": path })),
     ("write_file", |path| json!({ "path": path, "content": "ESCAPED" })),
     ("edit_file", |path| json!({ "path": path, "old_string": "CANARY", "new_string": "ESCAPED" })),
     ("edit_file", |path| json!({ "path": path, "old_string": "hard", "new_string": "soft" })),
@@ -40,7 +47,14 @@ pub(crate) fn patch(body: &str) -> Value {
     json!({ "patch": format!("*** Begin Patch\n{body}*** End Patch\n") })
 }
 
-/// Calls a tool. Without a runtime, a file tool completes at once.
+/// The tools of [`PATH_ARGUMENTS`], as a model gets them.
+pub(crate) fn tools(bench: &Workbench) -> Vec<Arc<dyn AgentTool>> {
+    let mut tools = file_tools(bench);
+    tools.extend(search_tools(bench));
+    tools
+}
+
+/// Calls a tool. Without a runtime, these tools complete at once.
 pub(crate) fn call(
     tools: &[Arc<dyn AgentTool>],
     name: &str,

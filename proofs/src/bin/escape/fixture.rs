@@ -14,6 +14,8 @@ use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 
 /// Content of every file outside the workspace; must never appear in a result.
 pub(crate) const CANARY: &str = "CANARY";
+/// Part of a name that exists only outside the workspace; must never appear in a result.
+pub(crate) const OUTSIDE_NAME: &str = "only_outside";
 /// Content of the file that is outside and also inside, through a hard link.
 pub(crate) const HARD: &str = "hard content";
 
@@ -49,6 +51,10 @@ impl Fixture {
                     .map_err(text)?;
             }
         }
+        // A definition for the map of a repository, and patterns that a walk would read.
+        let source = format!("pub fn {CANARY}_function() {{}}\n");
+        fs::write(base.join("out").join(format!("{OUTSIDE_NAME}.rs")), source).map_err(text)?;
+        fs::write(base.join("out/.gitignore"), format!("{CANARY}\n")).map_err(text)?;
         fs::write(base.join("canary"), format!("{CANARY} beside\n")).map_err(text)?;
         fs::write(base.join("out/hard"), format!("{HARD}\n")).map_err(text)?;
         let events = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).map_err(text)?;

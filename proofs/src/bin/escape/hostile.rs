@@ -1,4 +1,4 @@
-//! Passes hostile paths to every file tool.
+//! Passes hostile paths to every tool for files and for searches.
 //!
 //! Every tool must refuse a path that leads out. An odd path may have any result, as long as no tool opens,
 //! shows or changes anything outside.
@@ -8,11 +8,11 @@ use std::fs;
 use std::path::Path;
 
 use lariat_host::files::{Access, Sync, Workspace};
-use lariat_tools::{Workbench, file_tools};
+use lariat_tools::Workbench;
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
-use crate::calls::{PATH_ARGUMENTS, answer, call};
-use crate::fixture::{CANARY, HARD, text};
+use crate::calls::{PATH_ARGUMENTS, answer, call, tools};
+use crate::fixture::{CANARY, HARD, OUTSIDE_NAME, text};
 use crate::{Fixture, Report, Watchdog};
 
 /// With fewer paths than this, the collection itself is incomplete.
@@ -39,7 +39,7 @@ pub(crate) fn run() -> Result<Report, String> {
     for (path, refused) in all {
         for (name, arguments) in PATH_ARGUMENTS {
             // A fresh workbench has not read any file yet; also recreate the file that the tools move.
-            let tools = file_tools(&Workbench::new(workspace.clone()));
+            let tools = tools(&Workbench::new(workspace.clone()));
             if !fixture.inside("given").exists() {
                 fixture.put("given", "given\n")?;
             }
@@ -52,8 +52,9 @@ pub(crate) fn run() -> Result<Report, String> {
             if !opened.is_empty() {
                 faults.push(format!("{name} {shown:?} opened files outside: {}", opened.join(", ")));
             }
-            if answer(&result).contains(CANARY) {
-                faults.push(format!("{name} {shown:?} returned content from outside"));
+            let answer = answer(&result);
+            if answer.contains(CANARY) || answer.contains(OUTSIDE_NAME) {
+                faults.push(format!("{name} {shown:?} returned something from outside"));
             }
             if refused && result.is_ok() {
                 faults.push(format!("{name} {shown:?} was not refused"));

@@ -1,7 +1,8 @@
 //! Proves that no path leads out of a workspace. Called by `cargo xtask escape`.
 //!
-//! Three parts: hostile paths through every file tool (`hostile`), legitimate paths that no tool may refuse
-//! (`legitimate`), and a thread that swaps directories for links during file operations (`race`).
+//! Four parts: hostile paths through every tool for files and searches (`hostile`), legitimate paths that no tool may
+//! refuse (`legitimate`), and a thread that swaps directories for links (`swaps`) during file operations (`race`) and
+//! during tool calls that read, list, search and map (`race_of_tools`).
 #![expect(
     clippy::disallowed_methods,
     reason = "a command-line tool reads its arguments and the clock, and looks at files from outside"
@@ -12,6 +13,8 @@ mod fixture;
 mod hostile;
 mod legitimate;
 mod race;
+mod race_of_tools;
+mod swaps;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -21,10 +24,16 @@ use lariat_proofs::proof::{ended, found_no_fault};
 
 const USAGE: &str = "\
 usage: escape [--operations N]   test hostile paths, legitimate paths, and N operations during a race [default: 1000000]
-       escape --until-fault      test hostile paths, then a short race, until something is wrong";
+                                 and a tenth as many tool calls during another
+       escape --until-fault      test hostile paths, then short races, until something is wrong";
 
 /// Operations of a full race.
 const OPERATIONS: u64 = 1_000_000;
+/// File operations of a race for each tool call of the other.
+const OPERATIONS_PER_CALL: u64 = 10;
+/// Operations of a race, and tool calls of the other, that show every planted mistake.
+const SHORT_RACE: u64 = 200_000;
+const SHORT_RACE_OF_TOOLS: u64 = 20_000;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -53,6 +62,7 @@ fn prove(operations: u64) -> Result<bool, String> {
         good &= print_report(part()?);
     }
     good &= print_report(race::run(operations)?);
+    good &= print_report(race_of_tools::run(operations / OPERATIONS_PER_CALL)?);
     println!("{}", if good { "no path leads out" } else { "FAILED" });
     Ok(good)
 }
@@ -68,11 +78,15 @@ fn print_report(report: Report) -> bool {
     report.faults.is_empty()
 }
 
-/// Tries the hostile paths, then a short race, until something is wrong.
+/// Tries the hostile paths, then short races, until something is wrong.
 fn run_until_fault() -> Result<bool, String> {
     let mut fault = hostile::run()?.faults.first().map(|fault| format!("the paths: {fault}"));
     if fault.is_none() {
-        fault = race::run(200_000)?.faults.first().map(|fault| format!("the race: {fault}"));
+        fault = race::run(SHORT_RACE)?.faults.first().map(|fault| format!("the race: {fault}"));
+    }
+    if fault.is_none() {
+        let report = race_of_tools::run(SHORT_RACE_OF_TOOLS)?;
+        fault = report.faults.first().map(|fault| format!("the race of tools: {fault}"));
     }
     Ok(found_no_fault(fault.as_deref()))
 }

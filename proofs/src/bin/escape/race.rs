@@ -5,19 +5,18 @@
 //! whether or not the result shows it.
 
 use std::fs;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use lariat_host::files::{FileError, Sync, Workspace, WriteCondition};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::fixture::{CANARY, text};
+use crate::swaps::during;
 use crate::{Fixture, Report};
 
 /// Operations between two checks of what the kernel reports.
-const LOOK: u64 = 64;
+pub(crate) const LOOK: u64 = 64;
 /// Number of faults after which the run stops.
-const ENOUGH: usize = 20;
+pub(crate) const ENOUGH: usize = 20;
 
 pub(crate) fn run(operations: u64) -> Result<Report, String> {
     let fixture = Fixture::new("race")?;
@@ -28,25 +27,9 @@ pub(crate) fn run(operations: u64) -> Result<Report, String> {
     fixture.link("nest/other", "../../out")?;
     fixture.link("through", fixture.inside("swap"))?;
     let workspace = Workspace::open(fixture.inside("")).map_err(text)?.with_sync(Sync::Fast);
-    let stop = AtomicBool::new(false);
-    let swaps = AtomicU64::new(0);
     let start = Instant::now();
-    let (faults, served) = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !stop.load(Ordering::Relaxed) {
-                for folder in ["", "nest/"] {
-                    let (one, other) =
-                        (fixture.inside(&format!("{folder}swap")), fixture.inside(&format!("{folder}other")));
-                    if renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).is_ok() {
-                        swaps.fetch_add(1, Ordering::Relaxed);
-                    }
-                }
-            }
-        });
-        let done = operate(&fixture, &workspace, operations);
-        stop.store(true, Ordering::Relaxed);
-        done
-    });
+    let pairs = [("swap", "other"), ("nest/swap", "nest/other")];
+    let ((faults, served), swaps) = during(&fixture, &pairs, || operate(&fixture, &workspace, operations));
     let mut faults = faults;
     if let Some(path) = fixture.changed_outside()? {
         faults.push(format!("{path} was changed"));
@@ -61,7 +44,6 @@ pub(crate) fn run(operations: u64) -> Result<Report, String> {
             faults.push(format!("{left} temporary files left in {folder}"));
         }
     }
-    let swaps = swaps.load(Ordering::Relaxed);
     let idle = KINDS.iter().zip(served).find(|(_, served)| *served == 0);
     let kinds: Vec<_> = KINDS.iter().zip(served).map(|(kind, served)| format!("{kind} {served}")).collect();
     let served: u64 = served.iter().sum();

@@ -1,7 +1,7 @@
 //! Opens the possible disk contents after a power loss, many times; no acknowledged event may be missing.
 //!
-//! strace records runs of three processes: the first is killed in its first, second, … sync, two resume and
-//! complete. From that recording, images of the disk are built, at every possible moment and at random ones,
+//! strace records runs of three processes: the first is killed in its first, second, … sync, or that sync fails; two resume
+//! and complete. From that recording, images of the disk are built, at every possible moment and at random ones,
 //! and each is opened like after a reboot. `lariat_proofs::power_loss` models what a disk may contain.
 
 use std::path::{Path, PathBuf};
@@ -32,12 +32,28 @@ const RECORDINGS: u64 = 24;
 const FEW: u64 = 100;
 /// The sync in which the first process of a run with a planted mistake is killed.
 const MIDDLE: u64 = 12;
+/// Which sync of a run with a planted mistake fails, one after the other until the mistake is noticed: whether a file matters
+/// later depends on what the threads of the store did before.
+const FAILING: [u64; 8] = [12, 9, 14, 7, 16, 11, 18, 5];
+/// Maximum number of images of each.
+const FAILING_IMAGES: u64 = 1000;
 /// Maximum attempts to record: a recording is useless if the kill hit a write of another thread.
 const ATTEMPTS: usize = 5;
 const SESSION: &str = "s";
 
 /// Planted mistakes.
-const MISTAKES: [&str; 3] = ["skips-syncs", "forgets-folders", "forgets-renames"];
+const MISTAKES: [&str; 4] = ["skips-syncs", "forgets-folders", "forgets-renames", IGNORES_FAILURE];
+/// A failed sync is treated as a successful one.
+const IGNORES_FAILURE: &str = "ignores-failure";
+
+/// What happens to the first process.
+#[derive(Clone, Copy, Debug)]
+enum Trouble {
+    /// It is killed in its Nth sync.
+    Kill(u64),
+    /// Its Nth sync fails, and it continues.
+    FailedSync(u64),
+}
 
 pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let images = number(options, "--images", IMAGES)?;
@@ -76,13 +92,16 @@ fn all(kind: Kind, images: u64, seed: u64) -> Result<bool, String> {
     let started = Instant::now();
     let recordings = (images / FEW).clamp(1, RECORDINGS);
     let (mut tried, mut wrong) = (0, 0);
-    let (mut changes, mut syncs, mut acknowledged) = (0, 0, 0);
+    let (mut changes, mut syncs, mut failed, mut acknowledged) = (0, 0, 0, 0);
     for recording in 0..recordings {
         let killed_at = 1 + recording * RECORDINGS / recordings;
-        let bench = Bench::record(kind, killed_at, None)?;
+        let trouble =
+            if recording % 2 == 0 { Trouble::Kill(killed_at) } else { Trouble::FailedSync(killed_at) };
+        let bench = Bench::record(kind, trouble, None)?;
         for op in &bench.recording.ops {
             match op.change {
                 Change::Sync(_) => syncs += 1,
+                Change::FailedSync(_) => failed += 1,
                 Change::Acknowledge { .. } => acknowledged += 1,
                 _ => changes += 1,
             }
@@ -90,7 +109,7 @@ fn all(kind: Kind, images: u64, seed: u64) -> Result<bool, String> {
         let (opened, found) = bench.walk(images.div_ceil(recordings), seed, None)?;
         tried += opened;
         wrong += found.len();
-        found.iter().take(5).for_each(|line| println!("WRONG: killed at sync {killed_at}, {line}"));
+        found.iter().take(5).for_each(|line| println!("WRONG: {trouble:?}, {line}"));
         if !found.is_empty()
             && let RecordingDirectory::New(folder) = bench.folder
         {
@@ -99,8 +118,8 @@ fn all(kind: Kind, images: u64, seed: u64) -> Result<bool, String> {
         }
     }
     println!(
-        "{}: {recordings} recordings of {changes} changes, {syncs} syncs and {acknowledged} acknowledgements; \
-         {tried} images, {wrong} wrong, {:.1} s",
+        "{}: {recordings} recordings of {changes} changes, {syncs} syncs, {failed} failed syncs and {acknowledged} \
+         acknowledgements; {tried} images, {wrong} wrong, {:.1} s",
         kind.name(),
         started.elapsed().as_secs_f64()
     );
@@ -109,10 +128,20 @@ fn all(kind: Kind, images: u64, seed: u64) -> Result<bool, String> {
 
 /// Checks that a run that omits syncs is noticed.
 fn planted(kind: Kind, mistake: &'static str, images: u64, seed: u64) -> Result<bool, String> {
-    let bench = Bench::record(kind, MIDDLE, Some(mistake))?;
-    let (_, wrong) = bench.walk(images, seed, None)?;
-    println!("{}, {mistake}: {}", kind.name(), wrong.first().map_or("NOT NOTICED", String::as_str));
-    Ok(!wrong.is_empty())
+    let (troubles, images) = match mistake {
+        IGNORES_FAILURE => (FAILING.map(Trouble::FailedSync).to_vec(), images.min(FAILING_IMAGES)),
+        _ => (vec![Trouble::Kill(MIDDLE)], images),
+    };
+    for trouble in troubles {
+        let bench = Bench::record(kind, trouble, Some(mistake))?;
+        let (_, wrong) = bench.walk(images, seed, None)?;
+        if let Some(first) = wrong.first() {
+            println!("{}, {mistake}, {trouble:?}: {first}", kind.name());
+            return Ok(true);
+        }
+    }
+    println!("{}, {mistake}: NOT NOTICED", kind.name());
+    Ok(false)
 }
 
 /// The directory of a recording: `disk` is what was recorded, `life-0`, `life-1`, … are the logs.
@@ -147,11 +176,12 @@ fn place(disk: &Path) -> String {
 }
 
 impl Bench {
-    fn record(kind: Kind, killed_at: u64, mistake: Option<&'static str>) -> Result<Self, String> {
+    fn record(kind: Kind, trouble: Trouble, mistake: Option<&'static str>) -> Result<Self, String> {
         let mut last = String::new();
         for _ in 0..ATTEMPTS {
             let folder = TempDirectory::in_memory()?;
-            let acknowledged = run_processes(kind, &folder.0, killed_at, mistake)?;
+            let Lives { acknowledged, hides_outage } = run_processes(kind, &folder.0, trouble, mistake)?;
+            let is_journal = failed_file(&folder.0).is_some_and(|name| is_journal(&name));
             let bench = Self::read(kind, RecordingDirectory::New(folder), mistake);
             let bench = bench.and_then(|bench| {
                 let reported: Vec<(u64, &str)> = bench.recording.acknowledged(usize::MAX).collect();
@@ -159,6 +189,12 @@ impl Bench {
                 if heard.eq(reported) { Ok(bench) } else { Err("acknowledgements are missing".to_owned()) }
             });
             match bench {
+                // A user who sees no failure would believe that everything is safe.
+                Ok(bench) if hides_outage && is_journal && bench.recording.has_lost_writes() => {
+                    return Err(format!(
+                        "{trouble:?}: a failed sync of the journal is not visible as an outage"
+                    ));
+                }
                 Ok(bench) => return Ok(bench),
                 Err(what) => last = what,
             }
@@ -288,31 +324,68 @@ impl Bench {
 fn run_processes(
     kind: Kind,
     folder: &Path,
-    killed_at: u64,
+    trouble: Trouble,
     mistake: Option<&str>,
-) -> Result<Vec<(u64, String)>, String> {
+) -> Result<Lives, String> {
     let disk = folder.join("disk");
     std::fs::create_dir_all(&disk).map_err(|error| error.to_string())?;
     let mut trial = Trial::new(kind, place(&disk), SESSION.to_owned(), folder);
     trial.large = true;
     trial.mistake = mistake.map(str::to_owned);
     let trace = format!("trace={SYSTEM_CALLS}");
+    let mut hides_outage = false;
     for life in 0..3 {
         let log = folder.join(format!("life-{life}")).to_string_lossy().into_owned();
         let strace = ["strace", "-f", "-qq", "-xx", "-s", "16777216", "-o", &log, "-e", &trace];
         let mut wrapper: Vec<String> = strace.map(str::to_owned).into();
         trial.prompts = PROMPTS.min(2 + life / 2);
         if life == 0 {
-            let kill = format!("inject=fsync,fdatasync:signal=KILL:when={killed_at}");
-            wrapper.extend(["-e".to_owned(), kill]);
+            let inject = match trouble {
+                Trouble::Kill(at) => format!("inject=fsync,fdatasync:signal=KILL:when={at}"),
+                Trouble::FailedSync(at) => format!("inject=fsync,fdatasync:error=EIO:when={at}"),
+            };
+            wrapper.extend(["-e".to_owned(), inject]);
         }
         wrapper.push("--".to_owned());
         let child = trial.start(&wrapper)?;
-        if !trial.read_output(child)? && life > 0 {
+        let is_done = trial.read_output(child)?;
+        if !is_done && life > 0 {
             return Err(format!("process {life} did not complete"));
         }
+        if life == 0 && matches!(trouble, Trouble::FailedSync(_)) && mistake.is_none() {
+            hides_outage = is_done && trial.outages == 0;
+        }
     }
-    Ok(trial.acknowledged)
+    Ok(Lives { acknowledged: trial.acknowledged, hides_outage })
+}
+
+/// What the processes reported.
+struct Lives {
+    acknowledged: Vec<(u64, String)>,
+    /// Whether the first process completed without an outage, although a sync failed.
+    hides_outage: bool,
+}
+
+/// The file whose sync failed between two acknowledgements of the first process, as far as its log shows. A failure before the
+/// first one fails the opening of the store, and what a store writes at its end only makes the next start faster.
+fn failed_file(folder: &Path) -> Option<String> {
+    let log = std::fs::read_to_string(folder.join("life-0")).ok()?;
+    let failed = log.lines().find(|line| line.contains("(INJECTED)"))?;
+    let (before, after) = log.split_once(failed)?;
+    if ![before, after].iter().all(|part| part.contains(" write(1, ")) {
+        return None;
+    }
+    let descriptor = failed.split_once("sync(")?.1.split(')').next()?.to_owned();
+    let opened =
+        before.lines().rfind(|line| line.ends_with(&format!(" = {descriptor}")) && line.contains("open"))?;
+    let path = opened.split('"').nth(1)?;
+    let bytes: Vec<u8> = path.split("\\x").filter_map(|digits| u8::from_str_radix(digits, 16).ok()).collect();
+    String::from_utf8(bytes).ok()
+}
+
+/// Whether a file has only events. The WAL of SQLite also has blobs and snapshots, which a run writes again without an outage.
+fn is_journal(path: &str) -> bool {
+    path.ends_with(".jsonl")
 }
 
 /// Removes from a recording what a store with this mistake would not do.

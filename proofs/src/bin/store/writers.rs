@@ -21,8 +21,11 @@ use super::{number, option};
 
 /// Maximum time until a dead writer is replaced.
 const REPLACED: Duration = Duration::from_secs(1);
-/// One in this many rounds stops the owner for a long time.
+/// One in this many rounds stops the owner for a long time, starting with one that short runs have too.
 const LONG_STOP_EVERY: u64 = 250;
+const FIRST_LONG_STOP: u64 = 5;
+/// The same with a planted mistake: a process that is stopped in a transaction keeps all others out, so one stop is not enough.
+const LONG_STOP_EVERY_PLANTED: u64 = 10;
 /// Planted mistakes of the writers.
 const MISTAKES: [&str; 3] = ["acknowledges-early", "robs-owners", "robs-stopped-owners"];
 
@@ -169,11 +172,13 @@ fn compete(kind: Kind, options: &[&str], mistake: Option<&str>) -> Result<Vec<St
         }
         wait_for_ack(&acks, REPLACED * 5).ok_or("no process writes")?;
         let at = owner.load(Ordering::SeqCst);
-        let at = if at < writers && dice.below(4) > 0 { at } else { dice.below(writers) };
+        let every = if mistake.is_some() { LONG_STOP_EVERY_PLANTED } else { LONG_STOP_EVERY };
+        let is_long = round % every == FIRST_LONG_STOP;
+        let is_any = !is_long && dice.below(4) == 0;
+        let at = if at < writers && !is_any { at } else { dice.below(writers) };
         let Some(seat_of) = usize::try_from(at).ok().and_then(|at| seats.get_mut(at)) else { continue };
-        let is_long = round % LONG_STOP_EVERY == LONG_STOP_EVERY - 1;
         if is_long || dice.below(5) == 0 {
-            // No other process may take the session from a process that lives, and afterwards it goes on.
+            // No other process may take the session while its owner lives, and the owner continues afterwards.
             let pid = seat_of.child.id().to_string();
             let _ = Command::new("kill").args(["-STOP", &pid]).status();
             let is_owner = owner.load(Ordering::SeqCst) == at;

@@ -1,29 +1,33 @@
 //! `lariat loop`: runs a loop of an actor and a critic. Shows the actor as `lariat run` does, and one line per iteration.
 //!
-//! Standard output has the summary of the critic and nothing else, or the screen of the actor on a terminal. An interrupted loop
-//! does not end: `lariat loop --resume` goes on with it.
+//! Standard output has the summary of the critic and nothing else, or the screen of the actor on a terminal, which shows the
+//! summary with its iteration. An interrupted loop does not end: `lariat loop --resume` continues it.
 
 use std::io::IsTerminal as _;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use lariat_api::{Action, SessionView};
+use lariat_core::display;
 use lariat_core::id::SessionId;
+use lariat_core::permission::Approver;
 use lariat_core::usage::Cost;
 use lariat_server::unix;
 use lariat_service::actor_critic::{
-    CriticDecision, LoopEnd, LoopOutcome, LoopPlan, LoopRun, LoopSession, LoopSettings, LoopStep, Review,
+    ActorOutput, CriticDecision, ExternalEvent, ExternalWatch, LoopAgent, LoopEnd, LoopOutcome, LoopPlan,
+    LoopRun, LoopSession, LoopSettings, LoopStep, Review,
 };
 use lariat_service::{LoadedProject, LocalService, Prompt, SessionOptions, SessionSelector};
 use lariat_terminal::human;
 use lariat_terminal::theme::Style;
 use serde::Serialize;
-use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::inputs::{Inputs, Stop};
 use super::output::{RunOutput, report, write_stderr};
 use super::terminal::Terminal;
+use super::terminal_approver::TerminalApprover;
 use super::watch::{FollowResult, RunWatcher};
 use super::{CONTINUE_PROMPT, ending, files, load_options, message};
 use crate::args::actor_critic::LoopArgs;
@@ -50,13 +54,14 @@ struct LoopJson<'a> {
 enum Stopped {
     /// The loop ended.
     Ended(LoopEnd),
-    /// It can go on later; the program ends with this code, or with this error.
+    /// It can continue later; the program ends with this code, or with this error.
     Open(Result<Exit, Problem>),
 }
 
 /// Runs `lariat loop`.
 pub(crate) async fn run_loop(env: &ProcessEnv, args: LoopArgs) -> CommandResult {
-    let task = task(&args);
+    let mut task = args.agents.task(&args.words, args.mode.as_ref(), args.max_time.as_ref());
+    task.verbose = args.verbose;
     let place = trust_prompt::resolve_trust(env, &load_options(env, &task)?, true)?;
     let service = env.service(&place).await?;
     let (plan, which) = plan(env, &service, &place, &args, &task).await?;
@@ -66,38 +71,15 @@ pub(crate) async fn run_loop(env: &ProcessEnv, args: LoopArgs) -> CommandResult 
         let session = service.inspect_session(&place, &which).await?;
         session.notices.iter().for_each(|notice| report("note", notice));
         let mut run = LoopRun::start(plan, LoopSession::Recorded(Box::new(session))).await?;
-        let stopped = Box::pin(drive_program(&mut run)).await;
+        let theme = env.terminal(&place.settings, Stream::Error);
+        let asker = TerminalApprover::open(env, theme);
+        let stopped = Box::pin(drive_program(&mut run, asker.as_ref())).await;
         run.close().await;
         end(&mut run, stopped, &args)
     }
 }
 
-/// What the flags say about the actor's session.
-fn task(args: &LoopArgs) -> Task {
-    let mut task = Task {
-        prompt: Some(args.words.join(" ")).filter(|words| !words.is_empty()),
-        allow: args.allow.clone(),
-        deny: args.deny.clone(),
-        trusting: args.trust,
-        cwd: args.cwd.clone(),
-        verbose: args.verbose,
-        ..Task::default()
-    };
-    let flags = [
-        ("mode", args.mode.clone().map(Value::from)),
-        ("sandbox.enabled", args.no_sandbox.then_some(Value::from(false))),
-        ("limits.cost", args.max_cost.map(Value::from)),
-        ("limits.time", args.max_time.clone().map(Value::from)),
-    ];
-    for (path, value) in flags {
-        if let Some(value) = value {
-            task.set(path, value);
-        }
-    }
-    task
-}
-
-/// Plans a new loop, or one that goes on.
+/// Plans a new loop, or the rest of an interrupted one.
 async fn plan(
     env: &ProcessEnv,
     service: &LocalService,
@@ -108,6 +90,7 @@ async fn plan(
     let change = |settings: &mut LoopSettings| {
         settings.max_iterations = args.max_iterations.unwrap_or(settings.max_iterations);
         settings.check = args.check.clone().or(settings.check.take());
+        settings.variables.extend(args.agents.env.iter().cloned());
     };
     if let Some(id) = &args.resume {
         let id = service.find(id).await?.session_id;
@@ -115,11 +98,11 @@ async fn plan(
         let plan = LoopPlan::resume(service, place, &id, |settings| {
             change(settings);
             settings.max_time = time.filter(|_| args.max_time.is_some()).unwrap_or(settings.max_time);
-            settings.max_cost = cost.filter(|_| args.max_cost.is_some()).or(settings.max_cost);
+            settings.max_cost = cost.filter(|_| args.agents.max_cost.is_some()).or(settings.max_cost);
         });
         return Ok((plan.await?, SessionSelector::Resume(id.to_string())));
     }
-    let directory = args.cwd.clone().unwrap_or_else(|| env.directory.clone());
+    let directory = args.agents.cwd.clone().unwrap_or_else(|| env.directory.clone());
     let mut settings = LoopSettings::new(prompt(&directory, args, task)?);
     change(&mut settings);
     settings.actor = args.actor.clone().unwrap_or_default();
@@ -175,7 +158,7 @@ async fn run_hosted(
     let failure_context = FailureContext::of(env, &place, &agent.model);
     let mut run = LoopRun::start(plan, LoopSession::Hosted(session.clone())).await?;
     let screen = env.terminal(&place.settings, Stream::Output);
-    let run_output = RunOutput::of_loop(screen, args.verbose, args.json);
+    let run_output = RunOutput::of_loop(screen, args.verbose, args.agents.json);
     let mut watch = RunWatcher::new(session, view.as_ref(), run_output, inputs, interactive, theme).await?;
     let stopped = drive_hosted(&mut run, &mut watch, &failure_context).await;
     if let Some(exit) = watch.quit() {
@@ -203,7 +186,16 @@ async fn drive_hosted(
                 has_acted = false;
                 watch.announce(&format!("iteration {}: the critic reviews", run.record().number()));
                 let number = run.record().number();
-                let reviewed = interruptible(run.review()).await?;
+                let lines = Mutex::new(Vec::new());
+                let keep = |event: &ExternalEvent| {
+                    let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+                    lines.extend(event_text(event));
+                };
+                let watch_critic = ExternalWatch { report: &keep, approver: None };
+                let reviewed = interruptible(run.review(watch_critic)).await?;
+                for line in lines.into_inner().unwrap_or_else(PoisonError::into_inner) {
+                    watch.announce(&line);
+                }
                 match reviewed {
                     Ok(review) => watch.announce(&review_text(number, &review?)),
                     Err(stop) => return Ok(Stopped::Open(Ok(stop.exit()))),
@@ -242,7 +234,14 @@ async fn drive_hosted(
 }
 
 /// Carries out the steps of a loop in which another program is the actor.
-async fn drive_program(run: &mut LoopRun) -> Result<Stopped, Problem> {
+async fn drive_program(run: &mut LoopRun, asker: Option<&TerminalApprover>) -> Result<Stopped, Problem> {
+    let show = |event: &ExternalEvent| {
+        if let Some(text) = event_text(event) {
+            write_stderr(&format!("{text}\n"));
+        }
+    };
+    let approver = asker.map(|asker| asker as &dyn Approver);
+    let watch = ExternalWatch { report: &show, approver };
     loop {
         run.take_notices().iter().for_each(|notice| report("note", notice));
         let number = run.record().number();
@@ -250,7 +249,7 @@ async fn drive_program(run: &mut LoopRun) -> Result<Stopped, Problem> {
             LoopStep::Ended(end) => return Ok(Stopped::Ended(end)),
             LoopStep::Review => {
                 write_stderr(&format!("iteration {number}: the critic reviews\n"));
-                match interruptible(run.review()).await? {
+                match interruptible(run.review(watch)).await? {
                     Ok(review) => write_stderr(&format!("{}\n", review_text(number, &review?))),
                     Err(stop) => return Ok(Stopped::Open(Ok(stop.exit()))),
                 }
@@ -263,8 +262,8 @@ async fn drive_program(run: &mut LoopRun) -> Result<Stopped, Problem> {
                     "iteration {number} of at most {most}: {} works\n",
                     print::abbreviate(&name, 60)
                 ));
-                match interruptible(run.act(&prompt)).await? {
-                    Ok(acted) => acted?,
+                match interruptible(Box::pin(run.act(&prompt, watch))).await? {
+                    Ok(acted) => write_stderr(&failure_text(number, &name, acted?.as_ref())),
                     Err(stop) => return Ok(Stopped::Open(Ok(stop.exit()))),
                 }
             }
@@ -273,8 +272,31 @@ async fn drive_program(run: &mut LoopRun) -> Result<Stopped, Problem> {
     }
 }
 
+/// What to show about something that another agent did, in one line; `None` for what the reply contains.
+fn event_text(event: &ExternalEvent) -> Option<String> {
+    let line = match event {
+        ExternalEvent::Plan(tasks) => {
+            let done = tasks.iter().filter(|task| task.is_completed()).count();
+            let now = tasks.iter().find(|task| task.is_in_progress()).map(|task| task.content.as_str());
+            let now = now.map_or_else(String::new, |now| format!(": {now}"));
+            format!("plan: {done} of {} done{now}", tasks.len())
+        }
+        event => event.call_line()?,
+    };
+    Some(format!("  {}", print::abbreviate(&display::line(&line), 160)))
+}
+
+/// What to show about an agent that did not end normally: its exit code and the end of its errors.
+fn failure_text(number: u64, name: &str, output: Option<&ActorOutput>) -> String {
+    let Some(output) = output.filter(|output| output.exit_code != 0) else { return String::new() };
+    let last = output.stderr.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+    let (name, last) = (print::abbreviate(name, 60), print::abbreviate(&display::line(last), 160));
+    let reason = if last.is_empty() { String::new() } else { format!(": {last}") };
+    format!("iteration {number}: {name} ended with exit code {}{reason}\n", output.exit_code)
+}
+
 /// Waits for work, or for a signal that stops it. Dropping the work stops it; what is durable stays.
-async fn interruptible<T>(work: impl Future<Output = T>) -> Result<Result<T, Stop>, Problem> {
+pub(super) async fn interruptible<T>(work: impl Future<Output = T>) -> Result<Result<T, Stop>, Problem> {
     let listen = |kind| signal(kind).map_err(|error| Problem::new(Exit::Failed, error.to_string()));
     let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
     let mut hang_up = listen(SignalKind::hangup())?;
@@ -323,14 +345,17 @@ fn review_text(number: u64, review: &Review) -> String {
     )
 }
 
-/// Reports how the loop ended, or how to go on with it.
+/// Reports how the loop ended, or how to continue it.
 fn end(run: &mut LoopRun, stopped: Result<Stopped, Problem>, args: &LoopArgs) -> CommandResult {
     run.take_notices().iter().for_each(|notice| report("note", notice));
     let id = run.session_id();
     let ended = match stopped {
         Ok(Stopped::Ended(ended)) => ended,
         open => {
-            report("note", &format!("the loop is not finished; go on with `lariat loop --resume {id}`"));
+            report(
+                "note",
+                &format!("the loop is not finished; continue it with `lariat loop --resume {id}`"),
+            );
             return match open {
                 Ok(Stopped::Open(exit)) => exit,
                 Err(problem) => Err(problem),
@@ -339,9 +364,11 @@ fn end(run: &mut LoopRun, stopped: Result<Stopped, Problem>, args: &LoopArgs) ->
         }
     };
     let cost = run.record().cost();
-    if args.json {
+    if args.agents.json {
         print::json(&LoopJson { session_id: &id, end: &ended, cost_usd: cost.as_usd() })?;
-    } else if let Some(summary) = ended.summary.as_deref().filter(|summary| !summary.is_empty()) {
+    } else if let Some(summary) = ended.summary.as_deref().filter(|summary| !summary.is_empty())
+        && !shows_reviews(run)
+    {
         print::line(summary);
     }
     let settings = run.record().settings.as_ref();
@@ -365,6 +392,13 @@ fn end(run: &mut LoopRun, stopped: Result<Stopped, Problem>, args: &LoopArgs) ->
     Err(Problem::new(exit, words).hint(format!(
         "review the changes; `lariat sessions show {id}` shows the loop, `lariat undo` undoes its changes, `lariat run --resume {id}` continues the conversation"
     )))
+}
+
+/// Whether standard output is a terminal on which the user has seen the reviews, and with the last one the summary.
+fn shows_reviews(run: &LoopRun) -> bool {
+    let settings = run.record().settings.as_ref();
+    let is_hosted = settings.is_some_and(|settings| matches!(settings.actor, LoopAgent::Lariat { .. }));
+    std::io::stdout().is_terminal() && (is_hosted || std::io::stderr().is_terminal())
 }
 
 fn done(ended: &LoopEnd, cost: Cost, id: &SessionId) -> Exit {

@@ -7,7 +7,7 @@
 //! - `questions`: which key answers which question. `watch`: follows a run for a user or a script. `plan`: reviews a plan.
 //! - `feed`: the events of a session in one order. `client`: sends commands to its host. `figures`: what a run did, from its events.
 //!   `followed_run`: follows a run to its end.
-//! - `actor_critic`: runs loops of an actor and a critic. `attached`: follows a session of the background host. `host`: serves a controlling program. `callbacks`: calls its functions for hooks. `output`: writes the output. `background`, `ending`: the closing messages.
+//! - `actor_critic`: runs loops of an actor and a critic. `race`: runs races. `attached`: follows a session of the background host. `host`: serves a controlling program. `callbacks`: calls its functions for hooks. `output`: writes the output. `background`, `ending`: the closing messages.
 //!   `files`: reads the prompt and other inputs.
 
 mod actor_critic;
@@ -27,7 +27,9 @@ mod keys;
 mod output;
 mod plan;
 mod questions;
+mod race;
 mod terminal;
+mod terminal_approver;
 mod watch;
 
 use std::io::IsTerminal as _;
@@ -62,6 +64,7 @@ pub(crate) use files::{LIMIT as MAX_IMAGE_BYTES, image_content};
 use inputs::Inputs;
 use output::{RunOutput, report, write_stderr};
 use plan::ReviewResult;
+pub(crate) use race::race;
 use terminal::Terminal;
 use watch::{FollowResult, RunWatcher};
 

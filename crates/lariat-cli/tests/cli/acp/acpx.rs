@@ -11,8 +11,15 @@ use serde_json::json;
 use super::asking;
 use crate::fixture::Fixture;
 
-/// Runs `acpx` in the workspace with the program as its agent.
+/// The exit code of `acpx` after it denied everything that it was asked.
+const DENIED: i32 = 5;
+
 fn acpx(fixture: &Fixture, arguments: &[&str]) -> String {
+    acpx_ends_with(0, fixture, arguments)
+}
+
+/// Runs `acpx` in the workspace with the program as its agent, and checks how it ends.
+fn acpx_ends_with(code: i32, fixture: &Fixture, arguments: &[&str]) -> String {
     let program =
         PathBuf::from(std::env::var_os("ACPX_NODE").expect("ACPX_NODE names the directory of acpx"))
             .join("node_modules/.bin/acpx");
@@ -27,7 +34,7 @@ fn acpx(fixture: &Fixture, arguments: &[&str]) -> String {
     command.envs(agent.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let Output { status, stdout, stderr } = command.current_dir(fixture.workspace()).output().unwrap();
     let (shown, noted) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
-    assert!(status.success(), "acpx {arguments:?}: {status}\n{shown}\n{noted}");
+    assert_eq!(status.code(), Some(code), "acpx {arguments:?}:\n{shown}\n{noted}");
     shown.into_owned()
 }
 
@@ -46,7 +53,7 @@ fn note(workspace: &Path) -> Option<String> {
 #[ignore = "`cargo xtask editors` installs acpx"]
 async fn acp_client_acpx_decides_about_a_write() {
     let fixture = writing().await;
-    let denied = acpx(&fixture, &["--deny-all", "exec", "write a note"]);
+    let denied = acpx_ends_with(DENIED, &fixture, &["--deny-all", "exec", "write a note"]);
     assert!(denied.contains("(failed)") && denied.contains("[done] end_turn"), "{denied}");
     assert_eq!(note(&fixture.workspace()), None);
     let approved = acpx(&fixture, &["--approve-all", "exec", "write a note"]);

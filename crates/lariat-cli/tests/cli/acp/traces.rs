@@ -65,11 +65,13 @@ fn steps(messages: &[Value]) -> Vec<String> {
             (_, Some("plan")) => "plan".to_owned(),
             (_, Some("usage_update")) => "usage".to_owned(),
             (_, Some("session_info_update")) => "info".to_owned(),
-            (_, Some("tool_call" | "tool_call_update")) => {
+            (_, Some(kind_of_update @ ("tool_call" | "tool_call_update"))) => {
                 if let Some(kind) = update["kind"].as_str() {
                     kinds.insert(id.clone(), kind.to_owned());
                 }
-                let Some(status) = update["status"].as_str() else { continue };
+                // A call without a status is pending: the client of the official crate leaves the default out.
+                let default = (kind_of_update == "tool_call").then_some("pending");
+                let Some(status) = update["status"].as_str().or(default) else { continue };
                 format!("{} {status}", kinds[&id])
             }
             _ => continue,

@@ -10,6 +10,7 @@ use url::Url;
 
 use super::challenge::Challenge;
 use super::endpoint::{address, document, failed, shown};
+use super::token::ClientAuth;
 use crate::mcp::error::McpError;
 
 /// The challenge method that must be supported: with `plain`, who sees the address for the browser can take the code.
@@ -40,10 +41,24 @@ pub(super) struct AuthorizationServer {
     #[serde(default)]
     code_challenge_methods_supported: Vec<String>,
     #[serde(default)]
+    token_endpoint_auth_methods_supported: Vec<String>,
+    #[serde(default)]
     pub(super) client_id_metadata_document_supported: bool,
     /// Whether each redirect names the issuer (RFC 9207).
     #[serde(default)]
     pub(super) authorization_response_iss_parameter_supported: bool,
+}
+
+impl AuthorizationServer {
+    /// How a client with a secret proves its identity here. Without metadata it is `client_secret_basic` (RFC 8414).
+    pub(super) fn secret_method(&self) -> ClientAuth {
+        let methods = &self.token_endpoint_auth_methods_supported;
+        let has = |name: &str| methods.iter().any(|method| method == name);
+        match has("client_secret_post") && !has("client_secret_basic") {
+            true => ClientAuth::ClientSecretPost,
+            false => ClientAuth::ClientSecretBasic,
+        }
+    }
 }
 
 /// Where to log in to a service.

@@ -2,6 +2,7 @@
 //! the code of the redirect for tokens.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,11 +32,13 @@ const PROBE: Duration = Duration::from_secs(20);
 const OFFLINE: &str = "offline_access";
 
 /// What an entry says about the login of its server.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoginOptions {
     /// The id of a client that the user registered. An `https` address is a Client ID Metadata Document.
     pub client_id: Option<String>,
+    /// The secret of that client, if it has one. Needs `metadata_url`.
+    pub client_secret: Option<String>,
     /// The port that the browser is redirected to; a free one if `None`.
     pub callback_port: Option<u16>,
     /// The scopes to ask for, separated by spaces; those that the server names if `None`.
@@ -44,6 +47,21 @@ pub struct LoginOptions {
     pub metadata_url: Option<String>,
     /// Headers of each request to the server.
     pub headers: BTreeMap<String, String>,
+}
+
+/// Shows the names of headers, not their values, and no secret.
+impl fmt::Debug for LoginOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { client_id, client_secret, callback_port, scopes, metadata_url, headers } = self;
+        f.debug_struct("LoginOptions")
+            .field("client_id", client_id)
+            .field("is_confidential", &client_secret.is_some())
+            .field("callback_port", callback_port)
+            .field("scopes", scopes)
+            .field("metadata_url", metadata_url)
+            .field("headers", &headers.keys())
+            .finish()
+    }
 }
 
 /// A login that waits for the user.
@@ -66,12 +84,16 @@ impl McpLogin {
     /// If the server needs no login, or its login is not one that Lariat supports.
     pub async fn begin(login: Arc<ServerLogin>, options: &LoginOptions) -> Result<Self, McpError> {
         let service = Url::parse(login.server()).map_err(|_| failed("the address is not valid"))?;
-        let challenge = probe(&login, options).await?;
+        let challenge = match login.challenge() {
+            Some(known) => known,
+            None => probe(&login, options).await?,
+        };
         let configured = options.metadata_url.as_deref();
         let found = discover(&login.http, &service, &challenge, configured).await?;
         let listener = RedirectListener::open(options.callback_port).await?;
         let client = client(&login, &found, options, listener.address()).await?;
-        let scope = scope(&found, &challenge, options);
+        let granted = login.summary().await.and_then(|login| login.scope);
+        let scope = with_granted(scope(&found, &challenge, options), granted.as_deref());
         let Discovered { resource, server, .. } = found;
         let (state, verifier) = (random()?, random()?);
         let challenge = digest::digest(&digest::SHA256, verifier.as_bytes());
@@ -205,7 +227,15 @@ async fn client(
     if let Some(id) = &options.client_id {
         let is_document = id.starts_with("https://");
         if !is_document || server.client_id_metadata_document_supported {
-            return Ok(OAuthClient { id: id.clone(), ..OAuthClient::default() });
+            let secret = options.client_secret.clone().filter(|_| !is_document);
+            if secret.is_some() && options.metadata_url.is_none() {
+                // Otherwise the server would choose who gets the secret.
+                return Err(failed(
+                    "`oauth.clientSecret` needs `oauth.authServerMetadataUrl`, the only authorization server that gets the secret",
+                ));
+            }
+            let auth = secret.as_ref().map_or(ClientAuth::None, |_| server.secret_method());
+            return Ok(OAuthClient { id: id.clone(), secret, auth });
         }
     }
     let Some(endpoint) = &server.registration_endpoint else {
@@ -249,6 +279,17 @@ fn scope(found: &Discovered, challenge: &Challenge, options: &LoginOptions) -> O
         Some(scope) => Some(format!("{scope} {OFFLINE}")),
         None => Some(OFFLINE.to_owned()),
     }
+}
+
+/// Adds the scopes that the user granted before: a login that replaces another one must not take rights away.
+fn with_granted(scope: Option<String>, granted: Option<&str>) -> Option<String> {
+    let mut scope = scope?;
+    for one in granted.into_iter().flat_map(|granted| granted.split(' ')).filter(|one| !one.is_empty()) {
+        if !scope.split(' ').any(|asked| asked == one) {
+            scope = format!("{scope} {one}");
+        }
+    }
+    Some(scope)
 }
 
 /// 256 random bits, as text.

@@ -8,10 +8,13 @@ use std::sync::Arc;
 
 use lariat_core::display;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest,
-    ElicitRequestParams, ElicitationAction, ErrorData, Implementation, InputRequest, InputRequests,
-    InputRequiredResult, JsonRpcMessage, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
-    ProtocolVersion, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams,
+    CompleteResult, ContentBlock, ElicitRequest, ElicitRequestParams, ElicitationAction, ErrorData,
+    Implementation, InputRequest, InputRequests, InputRequiredResult, JsonRpcMessage,
+    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
+    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ServerCapabilities, ServerConfig,
+    Tool, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -23,9 +26,9 @@ use tokio::sync::Semaphore;
 
 use super::call::{ANSWER_WAIT, ClientAnswer, Question, RunningCall, WaitingCalls, answer_of};
 use super::{ServedCall, ServedTools};
+use crate::line_pipe::MAX_MESSAGE;
 use crate::mcp::content::{McpContent, McpToolCallResult, McpToolInfo};
 use crate::mcp::error::McpError;
-use crate::mcp::stdio::MAX_MESSAGE;
 
 /// Maximum number of calls at a time; further ones fail at once.
 const MAX_CALLS: usize = 32;
@@ -126,6 +129,40 @@ impl ServerHandler for Handler {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         Ok(ListToolsResult::with_all_items(self.tools.tools().into_iter().map(tool).collect()))
+    }
+
+    // A server without prompts, resources and completion does not know their methods.
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+    }
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
     }
 
     async fn call_tool(

@@ -26,7 +26,7 @@ use tokio::task::JoinSet;
 
 use super::ToolServer;
 use super::handler::Handler;
-use crate::mcp::stdio::MAX_MESSAGE;
+use crate::line_pipe::MAX_MESSAGE;
 
 /// The path of the server.
 const PATH: &str = "/mcp";

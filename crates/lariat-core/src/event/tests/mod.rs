@@ -317,6 +317,7 @@ fn samples() -> Vec<AgentEvent> {
             child_loop_id: "child.c.0".into(),
             child_session_id: "child".into(),
             task: "look".into(),
+            report: Some(message_id(2)),
         },
         AgentEvent::SubAgentCompleted {
             tool_call_id: call.clone(),
@@ -472,6 +473,7 @@ fn known_kind_with_a_missing_field_is_an_error() {
         "problem",
         "exit_code",
         "prompts",
+        "report",
         // Journals of earlier versions know one kind of limit and one kind of repetition.
         "scope",
         "level",

@@ -5,6 +5,7 @@
 //! event).
 
 mod approvals;
+mod background_agents;
 mod budget;
 mod calls;
 mod catalogue;

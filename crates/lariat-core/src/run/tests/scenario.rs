@@ -115,7 +115,7 @@ impl Scenario {
     pub(super) fn new(prompt: &str) -> Self {
         let read = ToolTraits::new(ToolEffects::READS, true);
         let write = ToolTraits::new(ToolEffects::WRITES, false);
-        let tools = [("read", read), ("list", read), ("write", write)];
+        let tools = [("read", read.clone()), ("list", read), ("write", write)];
         let config = RunConfig {
             tools: tools.map(|(name, traits)| (name.to_owned(), traits)).into(),
             provider: "p".into(),

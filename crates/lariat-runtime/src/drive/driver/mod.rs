@@ -38,6 +38,7 @@ use tokio::sync::oneshot;
 
 use publish::queued_message;
 use reservations::RunReservations;
+use sub_agents::SubAgentBudget;
 
 use super::approvals::{MissingApprover, NO_APPROVER, PendingApprovals};
 use super::authorize::{authorize, judge_answer};
@@ -53,7 +54,6 @@ use super::redaction;
 use super::session_hooks::SessionStartAnswer;
 use super::timers::Timers;
 use super::tool_call::{self, AuthorizedCall, RunningTool};
-use crate::budget::BudgetPool;
 use crate::observe::Subscription;
 use crate::prompt::{PromptSlot, SessionPrompt};
 
@@ -100,7 +100,7 @@ pub struct Driver {
     /// Reservations in shared budgets, if there are any.
     reservations: Option<Box<RunReservations>>,
     /// What the sub-agents that run now may spend together.
-    sub_agent_budget: Option<BudgetPool>,
+    sub_agent_budget: Option<SubAgentBudget>,
     /// The session's own system prompt.
     prompt: Option<PromptSlot>,
     changes: FileChanges,
@@ -353,8 +353,11 @@ impl Driver {
             self.running_tools.retain(|running| running.id != *call);
             self.timers.drop_timer(&TimerKey::Grace(call.clone()));
         }
+        self.count_sub_agents();
+        let before = *self.run.usage();
         let stamp = self.ports.stamp();
         self.run.handle(input, stamp);
+        self.share_own_spending(&before);
     }
 
     /// Performs effects until the run is over, a write has started, or no effect is left.

@@ -1,7 +1,7 @@
 //! Tests crashes of the server.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use lariat_core::archive::SessionArchive;
@@ -12,11 +12,28 @@ use lariat_store::StoreOptions;
 use lariat_store::postgres::PostgresStore;
 use lariat_test::conformance::{Script, message_event};
 
+/// What the writers did so far, and whether they should stop.
+#[derive(Default)]
+struct Writers {
+    stop: AtomicBool,
+    appends: AtomicU64,
+}
+
+impl Writers {
+    /// Waits until the writers have appended `more` batches, so that no kill comes before a writer works.
+    async fn append(&self, more: u64) {
+        let goal = self.appends.load(Ordering::Acquire) + more;
+        while self.appends.load(Ordering::Acquire) < goal {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
 /// Appends until stopped, as a session's driver does: after an uncertain append it reads the journal, then retries.
-async fn writer(store: Arc<PostgresStore>, name: String, stop: Arc<AtomicBool>) -> (Script, u64) {
-    let mut script = Script::claim(&*store, &name, 1_000).await;
+async fn writer(store: Arc<PostgresStore>, mut script: Script, writers: Arc<Writers>) -> (Script, u64) {
+    let name = script.session_id.clone();
     let mut outages = 0;
-    while !stop.load(Ordering::Acquire) {
+    while !writers.stop.load(Ordering::Acquire) {
         let events: Vec<Event> = script.make((0..3).map(|n| message_event(&format!("{n} after {outages}"))));
         let first = script.written.len() as u64;
         loop {
@@ -38,6 +55,7 @@ async fn writer(store: Arc<PostgresStore>, name: String, stop: Arc<AtomicBool>) 
             }
         }
         script.written.extend(events);
+        writers.appends.fetch_add(1, Ordering::AcqRel);
     }
     (script, outages)
 }
@@ -48,21 +66,23 @@ async fn server_crash_loses_no_acknowledged_event_and_writers_recover() {
     let address = server.database();
     let store = PostgresStore::connect(address.parse().unwrap(), StoreOptions::default()).await.unwrap();
     let store = Arc::new(store);
-    let stop = Arc::new(AtomicBool::new(false));
-    let writers: Vec<_> = (0..4)
-        .map(|n| tokio::spawn(writer(Arc::clone(&store), format!("s{n}"), Arc::clone(&stop))))
-        .collect();
+    let writers = Arc::new(Writers::default());
+    let mut tasks = Vec::new();
+    for n in 0..4 {
+        let script = Script::claim(&*store, &format!("s{n}"), 1_000).await;
+        tasks.push(tokio::spawn(writer(Arc::clone(&store), script, Arc::clone(&writers))));
+    }
     for _ in 0..3 {
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        writers.append(20).await;
         tokio::task::block_in_place(|| {
             server.kill();
             server.resume();
         });
     }
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    stop.store(true, Ordering::Release);
+    writers.append(20).await;
+    writers.stop.store(true, Ordering::Release);
     let mut met = 0;
-    for writer in writers {
+    for writer in tasks {
         let (script, outages) = tokio::time::timeout(Duration::from_secs(60), writer).await.unwrap().unwrap();
         met += outages;
         script.check(&*store).await;

@@ -173,6 +173,7 @@ pub(in crate::sessions) fn a_users_command_is_interrupted() -> Script {
             Release("undo"),
             Restore(A, Point::Start, FILES),
             Await(Files(vec![])),
+            Await(Status(IDLE)),
             Prompt(A, "work", Delivery::Queue),
             Await(Delivered(vec!["work"])),
             Await(Status(IDLE)),

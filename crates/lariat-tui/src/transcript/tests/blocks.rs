@@ -243,6 +243,7 @@ fn other_events_are_notes() {
             child_loop_id: "l".into(),
             child_session_id: "s2".into(),
             task: "look at the tests".to_owned(),
+            report: None,
         })
         .add(AgentEvent::SubAgentCompleted {
             tool_call_id: "c".into(),

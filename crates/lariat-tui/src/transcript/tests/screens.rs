@@ -84,6 +84,7 @@ pub(super) fn session() -> Script {
         child_loop_id: "l".into(),
         child_session_id: "s2".into(),
         task: "Check the documentation of lists".to_owned(),
+        report: None,
     });
     script.add(AgentEvent::SubAgentCompleted {
         tool_call_id: "c5".into(),

@@ -1,7 +1,8 @@
-//! Messages to and from a program: one JSON value per line, on its standard input and output.
+//! Messages to and from a program: one JSON value per line, on its standard input and output. MCP servers and agents that
+//! speak ACP use it.
 //!
 //! The program runs beneath a supervisor, so it ends with everything that it started. Memory stays bounded: a line has at
-//! most [`MAX_MESSAGE`] bytes and the queue of outgoing messages at most [`QUEUE`] entries; a server that exceeds either
+//! most [`MAX_MESSAGE`] bytes and the queue of outgoing messages at most [`QUEUE`] entries; a program that exceeds either
 //! loses its connection.
 
 use std::io;
@@ -12,19 +13,18 @@ use lariat_host::process::{Process, Supervisor};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::protocol::MessagePipe;
-
-/// Maximum size of a message of a server, in bytes. A screenshot in base64 fits.
-pub(super) const MAX_MESSAGE: usize = 8 * 1024 * 1024;
-/// Messages that may wait until the server reads them.
+/// Maximum size of a message of a program, in bytes. A screenshot in base64 fits.
+pub(crate) const MAX_MESSAGE: usize = 8 * 1024 * 1024;
+/// Messages that may wait until the program reads them.
 const QUEUE: usize = 256;
 /// Bytes to read at once.
 const CHUNK: usize = 64 * 1024;
-/// How long a server may take to end after its input was closed.
+/// How long a program may take to end after its input was closed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// The messages of one program.
-pub(super) struct StdioPipe {
+/// The messages of one program. Start it with [`Input::Written`](lariat_host::process::Input::Written) and
+/// [`Output::Piped`](lariat_host::process::Output::Piped).
+pub struct LinePipe {
     process: Process,
     /// Keeps the program alive until the pipe is closed.
     supervisor: Supervisor,
@@ -38,22 +38,24 @@ pub(super) struct StdioPipe {
     chunk: Vec<u8>,
 }
 
-/// Why a pipe ended, if the server did not simply end.
+/// Why a pipe ended, if the program did not simply end.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Fault(Arc<Mutex<Option<String>>>);
+pub struct Fault(Arc<Mutex<Option<String>>>);
 
 impl Fault {
     fn set(&self, reason: String) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
     }
 
-    pub(super) fn reason(&self) -> Option<String> {
+    /// The reason; `None` if the program broke no rule.
+    pub fn reason(&self) -> Option<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl StdioPipe {
-    pub(super) fn new(process: Process, supervisor: Supervisor) -> Self {
+impl LinePipe {
+    /// A pipe to a program that this supervisor has started.
+    pub fn new(process: Process, supervisor: Supervisor) -> Self {
         let (queue, mut waiting) = mpsc::channel::<Vec<u8>>(QUEUE);
         let input = process.clone();
         let writer = tokio::spawn(async move {
@@ -75,7 +77,8 @@ impl StdioPipe {
         }
     }
 
-    pub(super) fn fault(&self) -> Fault {
+    /// Why the pipe ended, once it did.
+    pub fn fault(&self) -> Fault {
         self.fault.clone()
     }
 
@@ -91,21 +94,24 @@ impl StdioPipe {
         self.scanned = 0;
         Some(line)
     }
-}
 
-impl MessagePipe for StdioPipe {
-    fn send(&mut self, mut message: Vec<u8>) -> io::Result<()> {
+    /// Queues a message. Does not wait.
+    ///
+    /// # Errors
+    /// If the program does not read its input, or has ended.
+    pub fn send(&mut self, mut message: Vec<u8>) -> io::Result<()> {
         message.push(b'\n');
         self.queue.try_send(message).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => {
                 self.fault.set(format!("it does not read its input: {QUEUE} messages wait"));
-                io::Error::other("the server does not read its input")
+                io::Error::other("it does not read its input")
             }
             mpsc::error::TrySendError::Closed(_) => io::ErrorKind::BrokenPipe.into(),
         })
     }
 
-    async fn receive(&mut self) -> Option<Vec<u8>> {
+    /// Waits for the next line that is not empty; `None` after the end. Dropping the future loses nothing.
+    pub async fn receive(&mut self) -> Option<Vec<u8>> {
         loop {
             if let Some(line) = self.take_line() {
                 if line.iter().all(u8::is_ascii_whitespace) {
@@ -128,12 +134,13 @@ impl MessagePipe for StdioPipe {
         }
     }
 
-    async fn close(&mut self) {
+    /// Closes the input of the program, gives it a moment to end, and ends what still runs.
+    pub async fn close(&mut self) {
         self.pending = Vec::new();
-        // A write to a server that does not read would keep the input open.
+        // A write to a program that does not read would keep the input open.
         self.writer.abort();
         self.process.close_input().await;
-        // A server that broke the rules gets no time; nor does one that keeps running.
+        // A program that broke the rules gets no time; nor does one that keeps running.
         let is_faulty = self.fault.reason().is_some();
         if is_faulty || tokio::time::timeout(GRACE, self.process.wait()).await.is_err() {
             self.process.stop().await;
@@ -143,7 +150,7 @@ impl MessagePipe for StdioPipe {
 }
 
 /// Ends the program of a pipe that was dropped without being closed, for example when its start was cancelled.
-impl Drop for StdioPipe {
+impl Drop for LinePipe {
     fn drop(&mut self) {
         self.writer.abort();
         if self.process.exit().is_none()
