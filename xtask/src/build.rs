@@ -46,6 +46,14 @@ pub(crate) fn tests(words: &str) -> CommandLine {
         .with_arguments([FEATURES])
 }
 
+/// Builds some programs of that build.
+pub(crate) fn programs(names: &[&str]) -> CommandLine {
+    let names = names.iter().flat_map(|name| ["--bin", name]);
+    CommandLine::cargo("build --workspace --locked --features")
+        .with_arguments([FEATURES])
+        .with_arguments(names)
+}
+
 /// A program of the build with its arguments: `NAME WORD...`.
 pub(crate) fn program(workspace: &Workspace, line: &str) -> CommandLine {
     let (name, words) = line.split_once(' ').unwrap_or((line, ""));

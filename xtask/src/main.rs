@@ -35,6 +35,7 @@ mod nightly;
 mod node;
 mod peers;
 mod pictures;
+mod program;
 mod proof;
 mod python;
 mod rust_tokens;
@@ -134,6 +135,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::HostileRepos(arguments) => {
             return proof::separate_binary("repos", &arguments).pass_through(&workspace);
         }
+        Command::Cuts(arguments) => return program::run(&workspace, "program cuts", &arguments),
         Command::Pictures(arguments) => pictures::run(&workspace, &arguments)?,
         Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,
         Command::Conformance => conformance::run(&workspace)?,

@@ -58,6 +58,10 @@ const PROVE: &[(&str, &str)] = &[
         "Split the streams of every protocol in every way; the events must not change [--streams N]",
     ),
     ("faults [ARGS]", "Run an agent under every fault of every protocol [--fault NAME, --protocol NAME]"),
+    (
+        "cuts [ARGS]",
+        "Cut replies over sockets at every byte, and kill `lariat run` in tool calls; no call may run twice [--cases N, --kills N, --planted]",
+    ),
     ("histories [ARGS]", "Build requests from random histories that every provider must accept [--count N]"),
     ("compactions [ARGS]", "Compact random conversations in every way [--count N, --start N, --planted]"),
     (
@@ -212,6 +216,7 @@ pub(crate) enum Command {
     Egress(Vec<String>),
     HostileRepos(Vec<String>),
     Attacks(Vec<String>),
+    Cuts(Vec<String>),
     /// The mistakes whose names start with one of these; all if empty.
     Mistakes(Vec<String>),
     Catalogue(Vec<String>),
@@ -310,6 +315,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "egress" => Command::Egress(rest.to_vec()),
         "hostile-repos" => Command::HostileRepos(rest.to_vec()),
         "attacks" => Command::Attacks(rest.to_vec()),
+        "cuts" => Command::Cuts(rest.to_vec()),
         "mistakes" => Command::Mistakes(rest.to_vec()),
         "long-run" => Command::LongRun(rest.to_vec()),
         "repo-map" => Command::RepoMap(rest.to_vec()),

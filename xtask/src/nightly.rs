@@ -56,6 +56,7 @@ const SHARDS: &[(&str, &[&str])] = &[
         ],
     ),
     ("sessions", &["sessions"]),
+    ("from-outside", &["cuts", "cuts --planted"]),
     (
         "programs",
         &[

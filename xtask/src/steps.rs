@@ -22,6 +22,8 @@ const PROOFS: &[(&str, &str)] = &[
     ("histories", "wire histories --count 2000"),
     ("compactions", "wire compactions --count 500 --planted"),
     ("faults", "wire faults"),
+    ("cuts", "program cuts --cases 400 --kills 9"),
+    ("cuts-planted", "program cuts --planted"),
     ("prefix", "wire prefix --runs 1"),
     ("prefix-planted", "wire prefix --planted --turns 60"),
     ("crash-sqlite", "store crash --store sqlite --points 12 --random 20"),

@@ -120,8 +120,8 @@ pub(super) const ROWS: &[Row] = &[
         number: 11,
         title: "Tools run at most once",
         target: "10,000 cuts and kills: each call runs at most once, unknown outcomes are reported",
-        commands: &["kill-cli", "kill-host", "faults"],
-        gap: Gap::Partial("cuts over real sockets at every byte"),
+        commands: &["kill-cli", "kill-host", "faults", "cuts", "cuts --planted"],
+        gap: Gap::None,
     },
     Row {
         number: 12,
