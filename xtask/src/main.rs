@@ -132,6 +132,9 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Egress(arguments) => {
             return proof::separate_binary("egress", &arguments).pass_through(&workspace);
         }
+        Command::HostileRepos(arguments) if program::is_driven(&arguments) => {
+            return program::run(&workspace, "repos", &arguments);
+        }
         Command::HostileRepos(arguments) => {
             return proof::separate_binary("repos", &arguments).pass_through(&workspace);
         }

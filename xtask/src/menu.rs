@@ -111,7 +111,7 @@ const PROVE: &[(&str, &str)] = &[
     ),
     (
         "hostile-repos [ARGS]",
-        "Open hostile repositories, then trust and change them [--count N, --seed N, --planted]",
+        "Open hostile repositories, then trust and change them [--count N, --seed N, --planted; --by-program with the program]",
     ),
     ("attacks [--program PATH] [NAME]...", "Attack the built program from outside; every attack must fail"),
     (

@@ -56,7 +56,8 @@ const SHARDS: &[(&str, &[&str])] = &[
         ],
     ),
     ("sessions", &["sessions"]),
-    ("from-outside", &["cuts", "cuts --planted"]),
+    ("from-outside-1", &["cuts", "cuts --planted"]),
+    ("from-outside-2", &["hostile-repos --by-program", "hostile-repos --by-program --planted"]),
     (
         "programs",
         &[

@@ -56,6 +56,8 @@ const PROOFS: &[(&str, &str)] = &[
     ("injections", "injections --count 300"),
     ("injections-planted", "injections --planted"),
     ("hostile-repos", "repos"),
+    ("hostile-repos-program", "repos --by-program --sample 8"),
+    ("hostile-repos-program-planted", "repos --by-program --planted"),
     ("egress", "egress"),
     ("egress-planted", "egress --planted"),
     ("tokens", "tokens --short"),

@@ -148,8 +148,13 @@ pub(super) const ROWS: &[Row] = &[
         number: 15,
         title: "Hostile repositories",
         target: "250 repositories: nothing runs and nothing is sent before trust; a changed byte asks again",
-        commands: &["hostile-repos", "hostile-repos --planted"],
-        gap: Gap::Partial("drives the library, not the program"),
+        commands: &[
+            "hostile-repos",
+            "hostile-repos --planted",
+            "hostile-repos --by-program",
+            "hostile-repos --by-program --planted",
+        ],
+        gap: Gap::None,
     },
     Row {
         number: 16,

@@ -9,6 +9,7 @@
     reason = "a command-line tool looks at the world from outside: files, processes and the wall clock"
 )]
 
+mod by_program;
 mod families;
 mod fixture;
 mod lanes;
@@ -36,6 +37,9 @@ use repository::{Layout, Repository};
 const USAGE: &str = "\
 usage: repos [--count N] [--seed N]   test N hostile repositories: those of the tables, then random combinations
        repos --only WORDS             test the repositories whose names contain these words
+       repos --by-program [--sample N | --count N | --only WORDS] [--program PATH]
+                                      drive the program in all of them, or in N that are spread over the tables
+       repos --by-program --planted   check that every planted mistake of the program is noticed
        repos --list                   list the names of the repositories
        repos --planted                check that every planted mistake is noticed";
 
@@ -49,6 +53,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let ran = match words.as_slice() {
         ["--worker", base, port, list, mistake] => lanes::work(base, port, list, mistake),
+        ["--by-program", options @ ..] => by_program::run(options),
         ["--planted"] => planted(),
         ["--list"] => {
             families::all().iter().for_each(|repository| println!("{}", repository.name));
