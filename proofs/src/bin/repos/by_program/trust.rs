@@ -82,16 +82,12 @@ fn covered(shown: &ProgramRun) -> BTreeMap<String, String> {
     items.iter().filter_map(|item| Some((text(item, "file")?, text(item, "what")?))).collect()
 }
 
-/// A file with one changed byte: in the command that was approved, in the last value of git's configuration, or in its
-/// middle. Trust does not cover blanks between settings, and usual values of git.
+/// A file with one changed byte: in the program that it starts, in what was approved, or in its middle. Trust covers
+/// neither blanks between settings, nor a setting that a later one replaces, nor usual values of git.
 fn changed(bytes: &[u8], what: &str) -> Vec<u8> {
     let text = String::from_utf8_lossy(bytes);
-    let value = text.rfind(" = ").filter(|_| text.starts_with('[')).map(|at| at + " = ".len());
-    let at = match (text.find(what), value) {
-        (Some(at), _) if !what.is_empty() => at + what.len() / 2,
-        (_, Some(value)) => (value + bytes.len().saturating_sub(1)) / 2,
-        _ => bytes.len() / 2,
-    };
+    let place = |part: &str| text.rfind(part).filter(|_| !part.is_empty()).map(|at| at + part.len() / 2);
+    let at = place("payload").or_else(|| place(what)).unwrap_or(bytes.len() / 2);
     let mut changed = bytes.to_vec();
     match changed.get_mut(at) {
         Some(byte) => *byte ^= 1,
