@@ -26,7 +26,9 @@ function decide(body) {
       : { decision: 'DONE', summary: 'Dates are validated, and all tests pass.', confidence: 0.95 };
     return { text: JSON.stringify({ ...empty, ...decision }) };
   }
-  const isAnswered = body.messages[body.messages.length - 1].role === 'tool';
+  // A call that a kill interrupted is made again.
+  const last = body.messages.findLast((message) => message.role === 'tool' || message.role === 'assistant');
+  const isAnswered = last?.role === 'tool' && !JSON.stringify(last.content).includes('Interrupted:');
   if (SOLUTIONS[body.model]) return isAnswered ? { text: `Dates are validated (${body.model}).` } : write(SOLUTIONS[body.model]);
   const step = 1 + all.split('A reviewer compared the files').length - 1;
   return isAnswered ? { text: `Step ${step} is written.` } : write(STEPS[step - 1]);
