@@ -1,18 +1,27 @@
-//! Lets other agents act in `lariat loop` against a scripted model: by ACP and in their headless modes.
+//! Lets other agents act in `lariat loop` and `lariat race` against a scripted model: by ACP and in their headless modes.
 //!
-//! The agents and the model are those of `bench peers` (`--kit DIR`, default `../shared/peers`). Prints the rows of the table in
-//! `docs/loop.md`. Invariant: everything runs in a network namespace that has only the loopback interface.
+//! `benches/agents` has the scripts: `install.sh` installs the agents by package name, `model.mjs` is the model, `try.sh` prints the rows
+//! of the table in `docs/loop.md`. Invariant: every agent runs in a network namespace that has only the loopback interface.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
-use crate::peers::{Bench, bash, parse};
+use crate::peers::{bash, parse};
 use crate::workspace::Workspace;
+
+const SCRIPTS: &str = "benches/agents";
 
 /// Installs the agents, and runs each of them, or those that are named as `--actor` names them.
 pub(crate) fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let options = parse(words)?;
-    let Bench { place, program } = Bench::prepare(workspace, &options)?;
-    bash(&place.join("loop.sh"), "")
+    if options.kit.is_some() || options.write {
+        bail!("this command accepts `--program PATH`, `--skip-install` and names of agents");
+    }
+    let program = options.program(workspace)?;
+    let scripts = workspace.root().join(SCRIPTS);
+    if !options.skip_install {
+        bash(&scripts.join("install.sh"), "").run(workspace)?;
+    }
+    bash(&scripts.join("try.sh"), "")
         .with_arguments(options.peers.clone())
         .with_environment("LARIAT", &program)
         .run(workspace)

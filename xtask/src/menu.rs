@@ -151,7 +151,7 @@ const PROVE: &[(&str, &str)] = &[
     ("editors", "Run the editor tests of `lariat acp` through the client of the official ACP crate"),
     (
         "external-agents [ARGS]",
-        "Let other agents act in `lariat loop` against a scripted model [--kit DIR, --program PATH, names of agents]",
+        "Let other agents act in `lariat loop` and `lariat race` against a scripted model [--program PATH, names of agents]",
     ),
     ("servers", "Run our clients against llama.cpp and LiteLLM (installs them under target/)"),
     (

@@ -60,12 +60,22 @@ const GOALS: &[Goal] = &[
 /// Parsed arguments.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Options {
-    kit: Option<String>,
+    pub(crate) kit: Option<String>,
     /// An existing program; if not given, the release program is built.
     program: Option<String>,
     pub(crate) peers: Vec<String>,
     pub(crate) write: bool,
-    skip_install: bool,
+    pub(crate) skip_install: bool,
+}
+
+impl Options {
+    /// Returns the program to measure; builds it if none is given.
+    pub(crate) fn program(&self, workspace: &Workspace) -> Result<String> {
+        match &self.program {
+            Some(program) => Ok(workspace.absolute(program)),
+            None => crate::dist::program(workspace, workspace.root()),
+        }
+    }
 }
 
 pub(crate) fn parse(words: &[String]) -> Result<Options> {
@@ -100,10 +110,7 @@ impl Bench {
         if !kit.join("bench.sh").exists() {
             bail!("no bench kit found at {}; pass its directory with `--kit DIR`", kit.display());
         }
-        let program = match &options.program {
-            Some(program) => workspace.absolute(program),
-            None => crate::dist::program(workspace, workspace.root())?,
-        };
+        let program = options.program(workspace)?;
         if !options.skip_install {
             bash(&kit.join("install.sh"), "").run(workspace)?;
         }

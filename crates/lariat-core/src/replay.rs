@@ -191,6 +191,7 @@ const fn is_recorded_by_machine(event: &AgentEvent) -> bool {
                 | AgentEvent::EventLost { .. }
                 | AgentEvent::SubAgentSpawned { .. }
                 | AgentEvent::SubAgentCompleted { .. }
+                | AgentEvent::FindingShared(_)
                 | AgentEvent::Unknown(_)
         )
 }

@@ -100,6 +100,11 @@ pub(crate) fn has_tool(agent: &AgentDefinition, tool: &str) -> bool {
     is_listed && !is_named(&agent.disallowed_tools, tool)
 }
 
+/// Whether a sub-agent may share findings. A list of tools need not name `share_finding`: it touches nothing but the sessions of the tree.
+pub(crate) fn may_share_findings(agent: &AgentDefinition) -> bool {
+    !is_named(&agent.disallowed_tools, "share_finding")
+}
+
 fn is_named(names: &[String], tool: &str) -> bool {
     let is_it = |name: &String| {
         let aliased = tools_named(name).is_some_and(|tools| tools.into_iter().any(|named| named == tool));

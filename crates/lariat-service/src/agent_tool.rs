@@ -16,7 +16,7 @@ use lariat_guard::Mode;
 use lariat_runtime::{Gate, SubAgent};
 use serde_json::{Value, json};
 
-use crate::agent_definitions::{GENERAL, has_tool};
+use crate::agent_definitions::{GENERAL, has_tool, may_share_findings};
 use crate::local::CommandFiles;
 
 /// The name of the tool.
@@ -93,6 +93,9 @@ impl DelegationTool {
             .with_sections_of_parent()
             .with_tools_of_parent(tools.cloned())
             .with_timeout(TIMEOUT, WRAP_UP);
+        if may_share_findings(definition) {
+            agent = agent.with_findings();
+        }
         if let Some(model) = self.models.get(&definition.name) {
             agent = agent.with_model_of_parents_provider(model.clone());
         }

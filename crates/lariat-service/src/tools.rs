@@ -27,6 +27,7 @@ pub(crate) const NAMES: &[&str] = &[
     "recall",
     "repo_map",
     "search",
+    "share_finding",
     "todo",
     "tool_call",
     "tool_search",

@@ -72,6 +72,9 @@ pub fn note(event: &AgentEvent) -> Option<(Style, String)> {
             let how = ending(outcome).map_or_else(|| "finished".to_owned(), |(_, words)| words);
             (Style::Dim, format!("subagent {how} ({} tokens)", human::count(usage.total())))
         }
+        AgentEvent::FindingShared(finding) => {
+            (Style::Dim, format!("{} found: {}", finding.agents.join("/"), first(&finding.text)))
+        }
         AgentEvent::LoopRecovered { interrupted, .. } if !interrupted.is_empty() => {
             let calls = human::counted(interrupted.len(), "tool call was", "tool calls were");
             (Style::Warning, format!("resumed after a crash; {calls} running, outcome unknown"))

@@ -1,4 +1,4 @@
-use lariat_core::event::RunOutcome;
+use lariat_core::event::{Finding, RunOutcome};
 use lariat_core::usage::Usage;
 use lariat_proofs::terminal::assert_harmless;
 
@@ -43,6 +43,9 @@ fn samples() -> Vec<AgentEvent> {
             outcome: RunOutcome::Completed,
             usage: Usage::new(1_000, 200),
         },
+        AgentEvent::FindingShared(Box::new(
+            Finding::new("f", "child".into(), "\x1b[2J The parser drops commas.\nmore").by(["explore"]),
+        )),
         AgentEvent::LoopRecovered { interrupted: vec!["c".into()], repairs: Vec::new() },
         AgentEvent::JournalUnavailable { error: "No space left on device".to_owned(), unsaved: 2 },
         AgentEvent::JournalRestored,
@@ -68,6 +71,7 @@ fn describes_events_in_sentences() {
       more
     ▸ the model is repeating itself: bash, 3 times
     ▸ subagent finished (1.2k tokens)
+    ▸ explore found: ⟨U+001B⟩[2J The parser drops commas.
     ▸ resumed after a crash; 1 tool call was running, outcome unknown
     ▸ could not save the session, retrying (2 events waiting): No space left
       on device

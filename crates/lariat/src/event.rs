@@ -1,8 +1,8 @@
 //! What happens in a session, and the ways to observe it.
 
 pub use lariat_core::event::{
-    AgentEvent, CompactionCause, ContextFull, ContinuationKind, Description, Event, EventRecord, Goal,
-    GoalStatus, Import, Learning, LimitKind, LoopConfigSnapshot, LoopStart, MessageRef, QueueKind,
+    AgentEvent, CompactionCause, ContextFull, ContinuationKind, Description, Event, EventRecord, Finding,
+    Goal, GoalStatus, Import, Learning, LimitKind, LoopConfigSnapshot, LoopStart, MessageRef, QueueKind,
     RunOutcome, StreamDelta, TurnTrigger, seed_name,
 };
 pub use lariat_runtime::EventSender;

@@ -59,7 +59,7 @@ pub(crate) struct RaceStartArgs {
     #[arg(long, value_name = "MODELS", value_delimiter = ',', conflicts_with = "branch_agents")]
     pub(crate) models: Vec<String>,
     /// Agents of the branches, separated by commas: `lariat`, `claude`, `codex`, `gemini`, `opencode`, `goose`, `pi`, each with an
-    /// optional `:MODEL`.
+    /// optional `:MODEL`, a command with `{prompt}`, or `acp:COMMAND`.
     #[arg(long = "agents", value_name = "AGENTS", value_delimiter = ',', value_parser = LoopAgent::parse)]
     pub(crate) branch_agents: Vec<LoopAgent>,
     /// Model that selects a branch [default: the model of the settings, or none with --check].

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lariat_api::{Ask, AskDigest, AskId, AskSubject};
 use lariat_core::content::Content;
-use lariat_core::event::{AgentEvent, Event, RunOutcome, StreamDelta};
+use lariat_core::event::{AgentEvent, Event, Finding, RunOutcome, StreamDelta};
 use lariat_core::permission::PermissionRequest;
 use lariat_proofs::terminal::assert_harmless;
 use lariat_terminal::activity::{CallOutcome, finished_line, running_line};
@@ -200,6 +200,10 @@ fn events(Words([a, b, c]): &Words) -> Vec<Event> {
         event(91, AgentEvent::HookMessage { message: b.clone() }),
         event(92, AgentEvent::InputWarned { warning: c.clone() }),
         event(93, AgentEvent::EventLost { note: a.clone() }),
+        event(
+            93,
+            AgentEvent::FindingShared(Box::new(Finding::new("f", "s".into(), a.as_str()).by([b.as_str()]))),
+        ),
         event(
             94,
             AgentEvent::ProgressMessage { tool_call_id: "c2".into(), tool_name: a.clone(), text: b.clone() },

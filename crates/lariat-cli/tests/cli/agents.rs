@@ -146,6 +146,45 @@ async fn sub_agent_continues_after_a_kill_and_none_starts_twice() {
     assert_eq!(count(|event| matches!(event, AgentEvent::AgentEnd { .. })), 1);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn finding_of_a_sub_agent_reaches_the_session_and_is_shown() {
+    let finding = json!({"text": "The tests are in spec/.", "files": ["spec/a.rb"]});
+    let fixture = Fixture::new(delegating("explore", move |request| match last_result(&request.body) {
+        None => Turn::new().call("f1", "share_finding", &finding).into(),
+        Some((_, text, is_error)) => Turn::new().text(format!("error={is_error}: {text}")).into(),
+    }))
+    .await;
+    let ran = fixture.run(&["run", "--output", "json", "where are the tests?"]).expect(0).json();
+    assert!(ran.to_string().contains("error=false: Shared with the other agents."), "{ran}");
+    let requests = fixture.requests();
+    let (of_child, of_session): (Vec<_>, Vec<_>) = requests.iter().partition(|request| is_child(request));
+    let can_share = |request: &Request| tools(request).contains(&"share_finding".to_owned());
+    assert!(can_share(of_child[0]) && !can_share(of_session[0]));
+    let sent = of_session[1].body["messages"].to_string();
+    assert_eq!(sent.matches("The tests are in spec/.").count(), 1, "{sent}");
+    assert!(sent.contains("<finding agent=\\\"explore\\\" files=\\\"spec/a.rb\\\">"), "{sent}");
+    let id = ran["session_id"].as_str().unwrap();
+    let shown = fixture.run(&["sessions", "show", id]).expect(0).stdout;
+    assert!(shown.contains("(finding) <finding agent=\"explore\""), "{shown}");
+    let tail = fixture.run(&["sessions", "tail", id]).expect(0).stdout;
+    assert!(tail.contains("finding      explore: The tests are in spec/."), "{tail}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sub_agent_whose_definition_disallows_it_shares_no_findings() {
+    let fixture = Fixture::new(delegating("reviewer", |_| Turn::new().text("no mistakes").into())).await;
+    define(
+        &fixture,
+        "reviewer.md",
+        "---\nname: reviewer\ndescription: Reviews.\ndisallowedTools: share_finding\n---\nYou review code.\n",
+    );
+    fixture.run(&["trust", "--yes"]).expect(0);
+    fixture.run(&["run", "review it"]).expect(0);
+    let requests = fixture.requests();
+    let child = requests.iter().find(|request| is_child(request)).unwrap();
+    assert!(!tools(child).contains(&"share_finding".to_owned()), "{:?}", tools(child));
+}
+
 /// A script in which the session delegates once and works on until the report comes.
 fn delegating_in_background(
     arguments: Value,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::context_full::ContextFull;
+use super::finding::Finding;
 use super::loops::{LoopPattern, LoopStart, RunOutcome, TurnTrigger};
 use super::reference::{ArgsRef, MessageRef, RecordedMessage};
 use super::session_data::{
@@ -493,6 +494,9 @@ pub enum AgentEvent {
         /// Tokens and cost of the sub-agent.
         usage: Usage,
     },
+    /// An agent of a tree found something that the others receive. Recorded in its own session, and as a copy in the
+    /// sessions of the agents above.
+    FindingShared(Box<Finding>),
     /// A loop resumed after its process crashed.
     LoopRecovered {
         /// Tool calls that were running at the crash; their outcome is unknown.
@@ -581,6 +585,7 @@ pub(super) const KNOWN_KINDS: &[&str] = &[
     "ModelFallback",
     "SubAgentSpawned",
     "SubAgentCompleted",
+    "FindingShared",
     "LoopRecovered",
     "JournalUnavailable",
     "JournalRestored",

@@ -7,6 +7,7 @@
 
 mod context_full;
 mod dotted_names;
+mod finding;
 mod insight;
 mod kind;
 mod loops;
@@ -20,6 +21,7 @@ pub use crate::budget::LimitKind;
 pub use crate::compaction::{CompactionCause, CompactionEdit};
 pub use context_full::{ContextFull, LargeMessage};
 pub use dotted_names::{DottedNameSource, SEED_NAMES, seed_name};
+pub use finding::Finding;
 pub use insight::{Insight, InsightFold};
 pub use kind::{AgentEvent, QueueKind, StreamDelta};
 pub use loops::{

@@ -70,6 +70,7 @@ impl AgentEvent {
             Self::ModelFallback { .. } => "ModelFallback",
             Self::SubAgentSpawned { .. } => "SubAgentSpawned",
             Self::SubAgentCompleted { .. } => "SubAgentCompleted",
+            Self::FindingShared(_) => "FindingShared",
             Self::LoopRecovered { .. } => "LoopRecovered",
             Self::JournalUnavailable { .. } => "JournalUnavailable",
             Self::JournalRestored => "JournalRestored",

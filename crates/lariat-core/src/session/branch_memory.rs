@@ -3,13 +3,14 @@
 //! A session has one such memory for its conversation, and while branches run, one for each branch. Tool calls are looked up in
 //! the reply of their own loop, so that loops that run at the same time never see each other's calls.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::content::{ToolCall, joined_text};
-use crate::event::{AgentEvent, EventRecord, Goal, GoalStatus};
+use crate::event::{AgentEvent, EventRecord, Finding, Goal, GoalStatus};
 use crate::id::{LoopId, ToolCallId};
 use crate::message::{AssistantMessage, SharedMessage, ToolResultMessage};
 use crate::session::failures::{Failure, Failures};
@@ -30,6 +31,9 @@ pub(super) struct BranchMemory {
     /// The open turns of the loops, by loop.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     turns: Vec<OpenTurn>,
+    /// Ids of the findings of other agents that notes contained. Compaction may remove the notes.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    received_findings: BTreeSet<String>,
 }
 
 /// The newest reply of a loop, until its turn ends.
@@ -89,6 +93,8 @@ impl BranchMemory {
                     self.take_reply(loop_id, reply);
                 } else if let Some(result) = message.as_tool_result() {
                     self.take_result(loop_id, message, result);
+                } else if let Some(id) = message.note_section().and_then(Finding::id_of_section) {
+                    self.received_findings.insert(id.to_owned());
                 }
             }
             AgentEvent::ToolExecutionStart { tool_call_id, args, .. } => {
@@ -174,6 +180,10 @@ impl BranchMemory {
     /// Clears what an import must not decide.
     pub(super) fn clear_plan(&mut self) {
         self.plan.clear();
+    }
+
+    pub(super) fn has_received(&self, finding_id: &str) -> bool {
+        self.received_findings.contains(finding_id)
     }
 
     pub(super) fn plan(&self) -> &[QueuedChange] {

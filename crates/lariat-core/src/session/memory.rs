@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{AgentEvent, EventRecord, Goal, Import};
+use crate::event::{AgentEvent, EventRecord, Finding, Goal, Import};
 use crate::id::{LoopId, MessageId};
 use crate::ledger::Ledger;
 use crate::model::PromptSection;
@@ -42,6 +42,9 @@ pub struct SessionMemory {
     /// Requests without a decision.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     asked: Vec<Arc<PermissionRequest>>,
+    /// What this agent and those below it found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    findings: Vec<Arc<Finding>>,
     /// What the conversation remembers.
     #[serde(flatten)]
     conversation: BranchMemory,
@@ -122,6 +125,11 @@ impl SessionMemory {
                 }
             }
             AgentEvent::PromptAssembled { sections } => self.prompt = Some(Arc::clone(sections)),
+            AgentEvent::FindingShared(finding) => {
+                if self.findings.len() < Finding::MAX_OF_TREE && !self.has_finding(&finding.finding_id) {
+                    self.findings.push(Arc::new(Finding::clone(finding)));
+                }
+            }
             AgentEvent::MessagePinned { message_id, pinned: true } => {
                 Arc::make_mut(&mut self.pins).insert(*message_id);
             }
@@ -227,6 +235,21 @@ impl SessionMemory {
     /// Returns attempts that failed and have not succeeded since.
     pub fn failures(&self) -> &[Failure] {
         self.conversation.failures()
+    }
+
+    /// Returns what this agent and those below it found, oldest first.
+    pub fn findings(&self) -> &[Arc<Finding>] {
+        &self.findings
+    }
+
+    /// Returns whether this agent or one below it found something with this id.
+    pub fn has_finding(&self, finding_id: &str) -> bool {
+        self.findings.iter().any(|known| known.finding_id == finding_id)
+    }
+
+    /// Returns whether the conversation received a finding in a note.
+    pub fn has_received(&self, finding_id: &str) -> bool {
+        self.conversation.has_received(finding_id)
     }
 
     /// Returns the pinned messages, which compaction does not change.

@@ -87,7 +87,7 @@ impl WorkTreeSnapshots {
     pub async fn copy_to(&self, snapshot: &str, copy: &Path) -> Result<Self, GitError> {
         rustix::fs::mkdir(copy, rustix::fs::Mode::from_raw_mode(0o700)).map_err(io::Error::from)?;
         let snapshots = self.of_copy(copy)?;
-        let _ = rustix::fs::unlink(&snapshots.index);
+        snapshots.forget_index();
         snapshots.run(["read-tree", "--reset", "-u", snapshot], SCAN_TIME, &[0]).await?;
         match Directories::find(&self.git.work_tree) {
             Ok(repository) => self.make_repository(&repository, &snapshots.git).await?,
@@ -195,12 +195,21 @@ impl WorkTreeSnapshots {
         // Git ends with 1 if it could not read some of the files; the others are saved.
         let add = ["add", "--all", "--ignore-errors", "."];
         if self.run(add, SCAN_TIME, &[0, 1]).await.is_err() {
-            // The copied index may need files that only the repository has. Without an index, git reads all files.
-            let _ = rustix::fs::unlink(&self.index);
+            // The copied index may need files that only the repository has, and a git that was killed with an earlier process leaves
+            // its lock. Without an index, git reads all files.
+            self.forget_index();
             self.run(add, SCAN_TIME, &[0, 1]).await?;
         }
         let tree = self.run(["write-tree", "--missing-ok"], SCAN_TIME, &[0]).await?;
         Ok(tree.trim().to_owned())
+    }
+
+    /// Removes the index and its lock. Only one process uses these snapshots, and it runs one command on an index at a time.
+    fn forget_index(&self) {
+        let mut lock = self.index.clone().into_os_string();
+        lock.push(".lock");
+        let _ = rustix::fs::unlink(&lock);
+        let _ = rustix::fs::unlink(&self.index);
     }
 
     /// Compares two snapshots.

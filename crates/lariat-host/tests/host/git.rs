@@ -294,6 +294,22 @@ fn output(path: &Path, words: &[&str]) -> String {
 }
 
 #[tokio::test]
+async fn lock_that_a_killed_git_left_stops_no_snapshot() {
+    let folder = TempDirectory::new();
+    let path = repository(&folder, &[]);
+    let original = snapshots(&path, &folder).await;
+    let directory = folder.path().join("snapshots");
+    std::fs::write(directory.join("index.lock"), "").unwrap();
+    let before = original.take().await.unwrap();
+    std::fs::write(directory.join("index-copy.lock"), "").unwrap();
+    let copied = original.copy_to(&before, &folder.path().join("copy")).await.unwrap();
+    std::fs::write(folder.path().join("copy/made.txt"), "1\n").unwrap();
+    std::fs::write(directory.join("index-copy.lock"), "").unwrap();
+    let after = copied.take().await.unwrap();
+    assert_eq!(original.diff(&before, &after).await.unwrap().files, ["made.txt"]);
+}
+
+#[tokio::test]
 async fn copy_has_the_files_and_the_history_and_leaves_the_repository_alone() {
     let folder = TempDirectory::new();
     let path = repository(&folder, &[]);

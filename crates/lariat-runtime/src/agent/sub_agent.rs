@@ -77,6 +77,8 @@ pub(crate) async fn run_sub_agent(
         Err(error) => Err(error),
     };
     let usage = *context.memory.ledger().usage();
+    // An earlier process may have recorded findings that no agent above knows.
+    context.memory.findings().iter().for_each(|finding| config.ports.lineage.share_finding(finding));
     // If the store fails, the claim remains until the journal is dropped.
     let _ = context.journal().release().await;
     end.map(|(text, outcome, turns)| SubAgentEnd { text, outcome, usage, turns })

@@ -1,14 +1,19 @@
 //! The place of an agent in a tree of agents: its depth, its path, and how many sub-agents run.
 //!
-//! All agents of a tree share one count, what they learn from failures, and the observers of the root.
+//! All agents of a tree share one count, what they learn from failures, what they find, and the observers of the root.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lariat_core::content::ToolCall;
+use lariat_core::context::Note;
+use lariat_core::event::Finding;
 use lariat_core::id::SessionId;
+use lariat_core::session::SessionMemory;
 use lariat_core::tool::{ToolError, ToolResult};
 
+use super::finding_board::FindingBoard;
+use super::parent_run::ParentRun;
 use super::shared_failures::SharedFailures;
 use crate::observe::Observer;
 
@@ -19,6 +24,9 @@ pub struct Lineage {
     path: Arc<[String]>,
     running: Arc<AtomicUsize>,
     failures: SharedFailures,
+    findings: FindingBoard,
+    /// The run that the tool call of this agent belongs to; `None` for the root.
+    parent: Option<Arc<ParentRun>>,
     observers: Arc<[Arc<dyn Observer>]>,
 }
 
@@ -36,7 +44,17 @@ impl Lineage {
     #[must_use]
     pub fn child(&self, name: &str) -> Self {
         let path = self.path.iter().cloned().chain([name.to_owned()]).collect();
-        Self { path, ..self.clone() }
+        Self { path, parent: None, ..self.clone() }
+    }
+
+    /// Returns the place of the agent of a tool call.
+    pub(crate) fn child_of(parent: &Arc<ParentRun>, name: &str) -> Self {
+        Self { parent: Some(Arc::clone(parent)), ..parent.ports.lineage.child(name) }
+    }
+
+    /// Returns the run that the tool call of this agent belongs to; `None` for the root.
+    pub(super) fn parent(&self) -> Option<&ParentRun> {
+        self.parent.as_deref()
     }
 
     /// Returns the number of agents above this one.
@@ -75,6 +93,24 @@ impl Lineage {
         {
             error.push_str(&note);
         }
+    }
+
+    /// Shares a finding that is durable with the agents of the tree, and lets the parent record a copy.
+    pub(crate) fn share_finding(&self, finding: &Arc<Finding>) {
+        self.findings.add(finding);
+        if let Some(parent) = &self.parent {
+            parent.report_finding(finding);
+        }
+    }
+
+    /// Returns notes with what other agents of the tree found and this conversation has not received.
+    pub(super) fn finding_notes(&self, session: &SessionId, memory: &SessionMemory) -> Vec<Note> {
+        self.findings.notes(session, memory)
+    }
+
+    /// Returns the number of findings of the tree.
+    pub(super) fn findings(&self) -> usize {
+        self.findings.len()
     }
 
     /// Returns the observers of the tree.

@@ -4,11 +4,11 @@
 //! dropped, because the next one replaces it.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use lariat_core::budget::{BudgetLimits, BudgetScope};
-use lariat_core::event::QueueKind;
+use lariat_core::event::{Finding, QueueKind};
 use lariat_core::id::{MessageId, RequestId, ToolCallId};
 use lariat_core::message::AgentMessage;
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
@@ -53,6 +53,8 @@ pub(crate) enum MailboxItem {
     WithdrawQuestion {
         call: ToolCallId,
     },
+    /// A sub-agent found something.
+    Finding(Arc<Finding>),
     Update {
         call: ToolCallId,
         partial: ToolResult,

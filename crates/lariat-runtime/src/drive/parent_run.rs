@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lariat_core::content::ToolCall;
-use lariat_core::event::{RunOutcome, SpawnRef};
+use lariat_core::event::{Finding, RunOutcome, SpawnRef};
 use lariat_core::id::{LoopId, ToolCallId};
 use lariat_core::permission::{PermissionDecision, PermissionRequest};
 use lariat_core::run::RunConfig;
@@ -30,6 +30,8 @@ pub struct ParentRun {
     pub(crate) budget: Option<BudgetPool>,
     pub(super) mailbox: Arc<Mailbox>,
     pub(super) end: Mutex<Option<(RunOutcome, Usage)>>,
+    /// What the sub-agent used so far, in all processes that ran it.
+    pub(super) used: Mutex<Usage>,
 }
 
 impl ParentRun {
@@ -52,6 +54,22 @@ impl ParentRun {
     /// Reports how the sub-agent ended and what it used, to record it with the end of the tool call.
     pub(crate) fn end(&self, outcome: RunOutcome, usage: Usage) {
         *self.end.lock().unwrap_or_else(PoisonError::into_inner) = Some((outcome, usage));
+    }
+
+    /// Reports what the sub-agent used so far.
+    pub(super) fn report_usage(&self, used: Usage) {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = used;
+    }
+
+    /// Returns what the sub-agent used so far.
+    pub(super) fn used(&self) -> Usage {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Passes a finding of the sub-agent, or of one below it, to the run, which records a copy unless it has one.
+    pub(crate) fn report_finding(&self, finding: &Arc<Finding>) {
+        // A run that is over records nothing. The journal of the sub-agent has the finding.
+        let _ = self.mailbox.send(MailboxItem::Finding(Arc::clone(finding)));
     }
 
     /// Asks the user on behalf of the sub-agent, and waits for the answer. One request at a time; dropping the future

@@ -95,7 +95,10 @@ impl Ports {
         let before_prompts = [LifecycleEventKind::Prompt, LifecycleEventKind::SessionStart];
         let hooked = before_prompts.iter().any(|kind| config.moments.contains(kind));
         config.has_filters = hooked || !self.filters.is_empty();
-        config.has_notes = self.notes.is_some() || self.sections.is_some();
+        // Agents of a tree receive what others found.
+        let is_tree =
+            self.lineage.depth() > 0 || config.tools.values().any(|tool| tool.task_argument.is_some());
+        config.has_notes = self.notes.is_some() || self.sections.is_some() || is_tree;
         config.counts_tokens = config.context.is_some();
         config.budget.is_shared = !self.budget.is_none();
         config.budget.days = self.budget.days();
@@ -239,6 +242,21 @@ impl ToolSet {
             definitions: offered(&self.definitions),
             reading: offered(&self.reading),
         }
+    }
+
+    /// Returns the set with one more tool, which the model is offered and which replaces one of the same name.
+    #[must_use]
+    pub(crate) fn and(&self, tool: Arc<dyn AgentTool>) -> Self {
+        let added = |list: &[ToolDefinition], access: Access| {
+            let own = tool.is_offered(access).then(|| ToolDefinition::of(&*tool));
+            let others = list.iter().filter(|other| other.name != tool.name()).cloned();
+            definitions::intern(others.chain(own).collect())
+        };
+        let (definitions, reading) =
+            (added(&self.definitions, Access::Full), added(&self.reading, Access::Reads));
+        let mut tools = BTreeMap::clone(&self.tools);
+        tools.insert(tool.name().to_owned(), tool);
+        Self { tools: Arc::new(tools), definitions, reading }
     }
 
     /// Returns a tool by name.

@@ -53,6 +53,11 @@ pub(crate) fn note(redactor: &Redactor, event: &mut AgentEvent) {
         | AgentEvent::HookMessage { message: words } => {
             text(redactor, words);
         }
+        AgentEvent::FindingShared(finding) => {
+            std::iter::once(&mut finding.text)
+                .chain(&mut finding.files)
+                .for_each(|words| text(redactor, words));
+        }
         AgentEvent::MessagesImported { messages, .. } => {
             messages.iter_mut().for_each(|shared| message(redactor, Arc::make_mut(shared)));
         }

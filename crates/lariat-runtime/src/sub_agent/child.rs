@@ -25,13 +25,16 @@ use tokio::task::JoinHandle;
 use super::narrowed_policy::NarrowedPolicy;
 use super::relay::RelayApprover;
 use super::settings::{SubAgent, SubAgentTools};
+use super::share_finding::ShareFinding;
 use super::status::StatusReporter;
 use crate::agent::{
     AgentContext, AgentError, AgentLoopConfig, EventSender, SubAgentEnd, SubAgentStart, add_secrets,
     observer_sender, run_sub_agent,
 };
 use crate::compaction::Recall;
-use crate::drive::{MissingApprover, ParentRun, Ports, RunHandle, TOOL_GRACE, ToolSet};
+use crate::drive::{
+    Lineage, MissingApprover, ParentRun, Ports, RunHandle, SHARE_FINDING, TOOL_GRACE, ToolSet,
+};
 use crate::prompt::{Section, SectionStability, Sections};
 
 /// Time for a cancelled sub-agent to record its end, after its own tools ended.
@@ -194,7 +197,7 @@ impl SubAgent {
             Arc::new(sections)
         });
         ports.notes = None;
-        ports.lineage = parent.ports.lineage.child(&self.name);
+        ports.lineage = Lineage::child_of(parent, &self.name);
         ports.approver = Some(Arc::new(RelayApprover::new(Arc::clone(parent), &self.name)));
         let mut policy =
             NarrowedPolicy::new(Arc::clone(&parent.ports.policy)).named(agent_id(recorded), &self.name);
@@ -210,11 +213,16 @@ impl SubAgent {
             }
             SubAgentTools::Parents(names) => {
                 if let Some(names) = names {
-                    policy = policy.with_tools(names.iter().cloned().chain([Recall::NAME.to_owned()]));
+                    let own =
+                        std::iter::once(Recall::NAME).chain(self.shares_findings.then_some(SHARE_FINDING));
+                    policy = policy.with_tools(names.iter().cloned().chain(own.map(str::to_owned)));
                 }
                 parent.ports.tools.filtered(|tool| policy.has_tool(tool) && tool != crate::proposal::PROPOSE)
             }
         };
+        if self.shares_findings {
+            ports.tools = ports.tools.and(Arc::new(ShareFinding));
+        }
         ports.policy = Arc::new(policy);
         ports.budget.pool = match (&parent.budget, self.budget.is_none()) {
             (Some(pool), _) => Some(pool.child_of_run(self.budget)),

@@ -10,6 +10,7 @@ mod child;
 mod narrowed_policy;
 mod relay;
 mod settings;
+mod share_finding;
 mod status;
 mod tool;
 

@@ -32,6 +32,7 @@ pub struct SubAgent {
     /// Whether the system prompt contains the sections of the parent's.
     pub(super) has_sections_of_parent: bool,
     pub(super) tools: SubAgentTools,
+    pub(super) shares_findings: bool,
     pub(super) restriction: Option<Arc<dyn PermissionPolicy>>,
     pub(super) limits: ExecutionLimits,
     pub(super) budget: BudgetLimits,
@@ -89,6 +90,7 @@ impl SubAgent {
             system_prompt: String::new(),
             has_sections_of_parent: false,
             tools: SubAgentTools::Parents(None),
+            shares_findings: false,
             restriction: None,
             limits,
             budget: BudgetLimits::none(),
@@ -152,6 +154,14 @@ impl SubAgent {
     pub fn with_tools_of_parent(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let names = names.into_iter().map(Into::into).collect();
         self.tools = SubAgentTools::Parents(Some(Arc::new(names)));
+        self
+    }
+
+    /// Gives the sub-agent the tool `share_finding`: what it shares reaches the other agents of its tree, above, beside and below it,
+    /// as a note before their next reply, once each.
+    #[must_use]
+    pub const fn with_findings(mut self) -> Self {
+        self.shares_findings = true;
         self
     }
 

@@ -65,6 +65,12 @@ impl SubAgentTool {
         self.with(|agent| agent.with_tools(tools))
     }
 
+    /// Lets the sub-agents share what they find with the other agents of their tree: see [`SubAgent::with_findings`].
+    #[must_use]
+    pub fn with_findings(self) -> Self {
+        self.with(SubAgent::with_findings)
+    }
+
     /// Limits the number of model calls of a sub-agent.
     #[must_use]
     pub fn with_turn_limit(self, turns: usize) -> Self {

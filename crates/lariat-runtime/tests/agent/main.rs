@@ -13,6 +13,7 @@ mod background_agents;
 mod budgets;
 mod compaction;
 mod control;
+mod findings;
 mod fixture;
 mod gate;
 mod in_process_hooks;

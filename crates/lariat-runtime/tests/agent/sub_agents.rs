@@ -17,7 +17,7 @@ use lariat_core::session::Session;
 use lariat_core::store::{Append, SessionStore as _};
 use lariat_core::usage::Usage;
 use lariat_runtime::{BudgetPool, NarrowedPolicy, SubAgent, SubAgentTool};
-use lariat_test::{Act, Reply, ScriptedModel};
+use lariat_test::{Act, Fault, FaultyStore, Reply, ScriptedModel};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 
@@ -279,6 +279,41 @@ async fn cancelled_parent_ends_its_sub_agents_and_both_record_it() {
     assert_eq!(ended(&parent).0, RunOutcome::Aborted);
     let child = fixture.journal(&child_session(&parent)).await;
     assert_eq!(kinds(&child).last().unwrap(), "AgentEnd");
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelled_sub_agent_whose_store_fails_is_recorded_with_what_it_spent() {
+    // The store of the sub-agent fails before or after its first reply is saved.
+    for saved in [false, true] {
+        let fixture = Fixture::new([delegate("c1", "helper").with_usage(Usage::new(10, 10))]);
+        let child = Arc::new(ScriptedModel::new([
+            Reply::tool_call("w1", "wait", json!({})).with_usage(Usage::new(1_000, 50))
+        ]));
+        let wait = fixture.tool("wait", || Act::text("waited").after(Duration::from_secs(500)));
+        let tool = SubAgentTool::new("helper", Arc::clone(&child)).with_tools([Arc::new(wait) as Arc<_>]);
+        let store = FaultyStore::new(fixture.clock.clone());
+        let mut replied = false;
+        let store = Arc::new(store.with_plan(move |append| {
+            let is_reply = |event: &Event| {
+                matches!(&event.event, AgentEvent::MessageEnd { message } if message.shared().is_some_and(|message| message.as_assistant().is_some()))
+            };
+            let is_child = append.session_id.as_str() != "s";
+            let had_replied = replied;
+            replied |= is_child && append.events.iter().any(is_reply);
+            if is_child && (had_replied || (replied && !saved)) { Fault::Refuse } else { Fault::None }
+        }));
+        let pool = BudgetPool::new(BudgetLimits::none().with_tokens(100_000));
+        let agent = fixture.agent().store(store.clone()).session_id("s").budget_pool(pool.clone()).tool(tool);
+        let agent = agent.build().unwrap();
+        let stream = agent.run_stream("go");
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        stream.cancel();
+        assert_eq!(stream.finish().await.unwrap().outcome, RunOutcome::Aborted);
+        let (outcome, usage) = ended(&store.survivors(&"s".into()));
+        assert!(matches!(outcome, RunOutcome::Failed { .. }), "saved: {saved}, {outcome:?}");
+        assert_eq!((usage.total(), pool.spent().tokens), (1_050, 1_070), "saved: {saved}");
+        assert!(pool.is_idle());
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -27,5 +27,7 @@
 //!   what it does not spend goes back. The limits of the parent's run cover its sub-agents.
 //! - It ends when its parent is cancelled or its [time](crate::SubAgent::with_timeout) is over; before that, it receives a
 //!   message to finish and report.
+//! - Sub-agents with [`with_findings`](crate::SubAgent::with_findings) share what they find with the other agents of their tree, and the program
+//!   sees it as [`AgentEvent::FindingShared`](crate::AgentEvent::FindingShared).
 //! - Depth and number are limited: [`with_max_depth`](crate::SubAgent::with_max_depth),
 //!   [`with_max_running`](crate::SubAgent::with_max_running).

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use lariat_core::content::{Content, ToolCall, joined_text};
 use lariat_core::display;
-use lariat_core::event::{AgentEvent, EventRecord};
+use lariat_core::event::{AgentEvent, EventRecord, Finding};
 use lariat_core::message::{AgentMessage, SharedMessage, ToolResultMessage};
 use serde_json::Value;
 
@@ -42,6 +42,11 @@ fn message_lines(message: &AgentMessage, results: &HashMap<&str, &ToolResultMess
         let text = joined_text(&user.content);
         let pictures = user.content.iter().filter(|content| matches!(content, Content::Image { .. })).count();
         let who = match message.note_section() {
+            // The first line tells the model what it reads.
+            Some(section) if Finding::id_of_section(section).is_some() => {
+                let found: Vec<&str> = text.lines().skip(1).collect();
+                return vec![format!("(finding) {}", found.join("\n")), String::new()];
+            }
             Some(section) => return vec![format!("(context: {section})"), String::new()],
             None if user.origin.is_from_user() => "> ",
             None => "(summary) ",
@@ -138,6 +143,10 @@ pub(super) fn event(record: &EventRecord) -> String {
         }
         AgentEvent::LoopRecovered { interrupted, .. } => {
             ("recovered", format!("{} interrupted tool calls", interrupted.len()))
+        }
+        AgentEvent::FindingShared(finding) => {
+            let text = print::abbreviate(&finding.text, CALL);
+            ("finding", format!("{}: {text}", finding.agents.join("/")))
         }
         AgentEvent::EventLost { note } => ("lost", note.clone()),
         other => ("event", kind_of(other)),

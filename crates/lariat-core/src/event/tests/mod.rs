@@ -325,6 +325,11 @@ fn samples() -> Vec<AgentEvent> {
             outcome: RunOutcome::Failed { error: "gone".into() },
             usage: cost,
         },
+        AgentEvent::FindingShared(Box::new(
+            Finding::new("f1", "child".into(), "The parser drops a trailing comma.")
+                .by(["explore"])
+                .about(["src/parse.rs"]),
+        )),
         AgentEvent::LoopRecovered {
             interrupted: vec![call],
             repairs: vec![Repair { message_id: message_id(2), kind: RepairKind::MissingResult }],
@@ -408,6 +413,7 @@ fn has_a_sample(event: &AgentEvent) {
         | AgentEvent::ModelFallback { .. }
         | AgentEvent::SubAgentSpawned { .. }
         | AgentEvent::SubAgentCompleted { .. }
+        | AgentEvent::FindingShared(_)
         | AgentEvent::LoopRecovered { .. }
         | AgentEvent::JournalUnavailable { .. }
         | AgentEvent::JournalRestored => {}
@@ -474,6 +480,8 @@ fn known_kind_with_a_missing_field_is_an_error() {
         "exit_code",
         "prompts",
         "report",
+        "agents",
+        "files",
         // Journals of earlier versions know one kind of limit and one kind of repetition.
         "scope",
         "level",

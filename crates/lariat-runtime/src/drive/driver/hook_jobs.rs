@@ -61,6 +61,7 @@ impl Driver {
     pub(super) fn consult(&mut self, op: OpId, query: NotesQuery) {
         let mut notes =
             self.session_prompt().map_or_else(Vec::new, |prompt| prompt.changed_sections(&query.told));
+        notes.extend(self.ports.lineage.finding_notes(self.journal.session_id(), &query.memory));
         let Some(source) = self.ports.notes.clone() else {
             return self.feed(Input::Consulted { op, notes });
         };

@@ -5,6 +5,7 @@
 //! what they produce goes to the state machine, whose effects wait for their turn.
 
 mod commands;
+pub(crate) mod findings;
 mod hook_jobs;
 mod in_process_hooks;
 mod model_requests;
@@ -277,6 +278,7 @@ impl Driver {
             self.feed(Input::Halt { reason });
         }
         self.feed(Input::Begin);
+        self.share_recorded_findings();
         self.record_hook_messages(messages);
         loop {
             if let Some(ending) = self.perform() {
@@ -296,6 +298,7 @@ impl Driver {
                     changes,
                 });
             }
+            self.report_usage();
             match poll_fn(|context| self.poll_event(context)).await {
                 DriverEvent::Input(input) => self.feed(input),
                 // Both together: the input that ends the run comes before the one that would continue it.
@@ -322,8 +325,11 @@ impl Driver {
         let mut unsaved = std::mem::take(&mut self.unsaved_messages);
         unsaved.extend(self.batch.records.iter().filter_map(queued_message));
         while let Some(effect) = self.held.take().or_else(|| self.run.next_effect()) {
-            if let Effect::Record(record) = effect {
-                unsaved.extend(queued_message(&record));
+            match effect {
+                Effect::Record(record) => unsaved.extend(queued_message(&record)),
+                // What was spent is spent, also if it cannot be recorded.
+                Effect::Settle { op, usage } => self.settle(op, usage),
+                _ => {}
             }
         }
         let unsaved = unsaved.into_iter().map(|(queue, message)| (queue, AgentMessage::clone(&message)));
@@ -347,9 +353,10 @@ impl Driver {
                 self.shown.retain(|(call, _)| *call != asked.tool_call_id);
             }
         }
-        if let Input::ToolFinished { call, result } = &input {
+        if let Input::ToolFinished { call, result } = &mut input {
             self.settle_tool(call, result);
-            self.record_sub_agent_end(call);
+            self.record_sub_agent_end(call, result);
+            self.record_finding(call, result);
             self.running_tools.retain(|running| running.id != *call);
             self.timers.drop_timer(&TimerKey::Grace(call.clone()));
         }
@@ -620,6 +627,7 @@ impl Driver {
             MailboxItem::Command(command) => self.accept(*command),
             MailboxItem::Ask { request, reply } => self.ask_for_tool(request, reply),
             MailboxItem::WithdrawQuestion { call } => self.withdraw_question(&call),
+            MailboxItem::Finding(finding) => self.copy_finding(&finding),
             MailboxItem::MoreBudget { scope, limits } => {
                 self.feed(Input::BudgetExtended { scope, limits, by: "user".to_owned() });
             }

@@ -40,6 +40,7 @@ impl Driver {
             AgentEvent::AgentEnd { messages, .. } => {
                 self.messages = messages.iter().filter_map(|message| message.shared().cloned()).collect();
             }
+            AgentEvent::FindingShared(finding) => self.share_finding(finding),
             AgentEvent::CommandAccepted(command) => {
                 let at = self.unacknowledged.iter().position(|(id, _)| *id == command.command_id);
                 if let Some((_, reply)) = at.map(|at| self.unacknowledged.remove(at)) {

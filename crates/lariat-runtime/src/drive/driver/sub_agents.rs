@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use lariat_core::budget::SpentAmounts;
 use lariat_core::content::ToolCall;
-use lariat_core::event::AgentEvent;
+use lariat_core::event::{AgentEvent, RunOutcome};
 use lariat_core::id::ToolCallId;
 use lariat_core::permission::PermissionRequest;
 use lariat_core::run::Input;
+use lariat_core::tool::{ToolError, ToolResult};
 use lariat_core::usage::Usage;
 
 use super::super::parent_run::ParentRun;
@@ -43,6 +44,7 @@ impl Driver {
             budget: self.sub_agent_budget.as_ref().map(|budget| budget.pool.clone()),
             mailbox: Arc::clone(&self.handle.mailbox),
             end: Mutex::default(),
+            used: Mutex::default(),
         })
     }
 
@@ -58,11 +60,17 @@ impl Driver {
         Arc::new(PermissionRequest::clone(request).with_args(args))
     }
 
-    /// Records how the sub-agent of a tool call ended, before the end of the call.
-    pub(super) fn record_sub_agent_end(&mut self, call: &ToolCallId) {
+    /// Records how the sub-agent of a tool call ended, before the end of the call. A sub-agent that could not report its end (its
+    /// store failed, or its tool call was stopped) is recorded with what it used until then.
+    pub(super) fn record_sub_agent_end(&mut self, call: &ToolCallId, result: &Result<ToolResult, ToolError>) {
         let parent = self.running_tools.iter_mut().find(|running| running.id == *call);
         let Some(parent) = parent.and_then(|running| running.parent.take()) else { return };
         let end = parent.end.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let end = end.or_else(|| {
+            let used = Some(parent.used()).filter(|used| *used != Usage::default())?;
+            let error = result.as_ref().err().map_or_else(String::new, ToString::to_string);
+            Some((RunOutcome::Failed { error }, used))
+        });
         if let (Some(budget), Some((_, usage))) = (&mut self.sub_agent_budget, &end) {
             budget.recorded += SpentAmounts::usage(usage);
         }
@@ -75,6 +83,16 @@ impl Driver {
         let event =
             AgentEvent::SubAgentCompleted { tool_call_id: call.clone(), child_loop_id, outcome, usage };
         self.run.handle(Input::Note { event: Box::new(event) }, self.ports.stamp());
+    }
+
+    /// Reports to the parent what this run used, with the sub-agents that are still running below it.
+    pub(super) fn report_usage(&self) {
+        if let Some(parent) = self.ports.lineage.parent() {
+            let mut used = *self.run.memory().ledger().usage();
+            let running = self.running_tools.iter().filter_map(|running| running.parent.as_ref());
+            running.for_each(|below| used += below.used());
+            parent.report_usage(used);
+        }
     }
 
     /// Tells the run what sub-agents in the background spent so far, because it continues meanwhile.

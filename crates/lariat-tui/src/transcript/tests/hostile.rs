@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lariat_core::event::{AgentEvent, Event, EventRecord};
+use lariat_core::event::{AgentEvent, Event, EventRecord, Finding};
 use lariat_terminal::theme::Theme;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -92,6 +92,7 @@ fn more_events() -> Vec<AgentEvent> {
         AgentEvent::InputRejected { reason: words() },
         AgentEvent::InputWarned { warning: words() },
         AgentEvent::EventLost { note: words() },
+        AgentEvent::FindingShared(Box::new(Finding::new("f", "s".into(), words()).by([words()]))),
         AgentEvent::PlanChangeQueued { tool_call_id: "c".into(), tool_name: words(), summary: words() },
         json(serde_json::json!({ "type": "Learned", "learning_id": "l", "text": "words" })),
         json(
