@@ -68,6 +68,7 @@ const SHARDS: &[(&str, &[&str])] = &[
             "connect",
             "conformance",
             "editors",
+            "schemas",
             "servers",
         ],
     ),
