@@ -19,6 +19,8 @@ pub mod proof;
 #[cfg(feature = "wire")]
 pub mod server;
 pub mod sim;
+#[cfg(feature = "suites")]
+pub mod suites;
 pub mod terminal;
 #[cfg(feature = "wire")]
 pub mod wire;

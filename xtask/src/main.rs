@@ -46,6 +46,7 @@ mod servers;
 mod sessions;
 mod simulate;
 mod steps;
+mod suites;
 mod terminal;
 mod terminal_bench;
 mod wire;
@@ -146,6 +147,7 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Editors => editors::run(&workspace)?,
         Command::ExternalAgents(words) => external_agents::run(&workspace, &words)?,
         Command::Sdk => sdk::run(&workspace)?,
+        Command::Schemas => suites::run(&workspace)?,
         Command::KillCli(arguments) => {
             return kill_cli::command_line(kill_cli::PROGRAM, &arguments)?.pass_through(&workspace);
         }

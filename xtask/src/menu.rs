@@ -153,6 +153,10 @@ const PROVE: &[(&str, &str)] = &[
         "external-agents [ARGS]",
         "Let other agents act in `lariat loop` and `lariat race` against a scripted model [--program PATH, names of agents]",
     ),
+    (
+        "schemas",
+        "Run the standard suites of JSON and JSON Schema over arguments and answers (installs them under target/)",
+    ),
     ("servers", "Run our clients against llama.cpp and LiteLLM (installs them under target/)"),
     (
         "mistakes [NAME]",
@@ -229,6 +233,7 @@ pub(crate) enum Command {
     KillCli(Vec<String>),
     KillLoop(Vec<String>),
     KillRace(Vec<String>),
+    Schemas,
     KillHost(Vec<String>),
     TerminalBytes(Vec<String>),
     /// The proof of the terminal UI.
@@ -291,6 +296,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "kill-loop" => Command::KillLoop(rest.to_vec()),
         "kill-race" => Command::KillRace(rest.to_vec()),
         "kill-host" => Command::KillHost(rest.to_vec()),
+        "schemas" => no_arguments(name, rest, Command::Schemas)?,
         "terminal-bytes" => Command::TerminalBytes(rest.to_vec()),
         "terminal" => Command::Terminal(TerminalProof::parse(rest)?),
         "faults" => Command::Wire("faults", rest.to_vec()),

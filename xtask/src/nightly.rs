@@ -70,6 +70,7 @@ const SHARDS: &[(&str, &[&str])] = &[
             "connect",
             "conformance",
             "editors",
+            "schemas",
             "servers",
         ],
     ),

@@ -9,7 +9,9 @@ use crate::ci::{Proofs, Step};
 use crate::command_line::CommandLine;
 use crate::deny::Scope;
 use crate::workspace::Workspace;
-use crate::{attacks, build, core_deps, crates, deny, docs_links, layers, mistakes, sdk, servers, words};
+use crate::{
+    attacks, build, core_deps, crates, deny, docs_links, layers, mistakes, sdk, servers, suites, words,
+};
 
 /// The short proofs: a name, and the program of the build with its arguments. They include planted mistakes
 /// that a proof plants itself.
@@ -113,6 +115,7 @@ pub(crate) fn steps(workspace: &Workspace, runner: Runner, proofs: Proofs) -> Ve
     steps.push(Step::check("servers", servers::prove));
     steps.extend(PLANTED.iter().map(|&(name, check)| Step::check(name, check)));
     steps
+    steps.push(Step::check("schemas", suites::prove));
 }
 
 impl Runner {

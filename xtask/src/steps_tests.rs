@@ -16,8 +16,8 @@ fn proofs_run_last_and_only_on_request() {
     let all = lines(Proofs::Run);
     let quick = lines(Proofs::Skip);
     assert_eq!(all[..quick.len()], quick[..]);
-    // Besides the proofs: the attacks, and two kinds of third-party programs.
-    assert_eq!(all.len() - quick.len(), PROOFS.len() + PLANTED.len() + 3);
+    // Besides the proofs: the attacks, two kinds of third-party programs, and the standard suites.
+    assert_eq!(all.len() - quick.len(), PROOFS.len() + PLANTED.len() + 4);
 }
 
 #[test]

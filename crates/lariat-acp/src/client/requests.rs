@@ -120,12 +120,13 @@ impl Client {
         response_line(id, &result.map_err(refused))
     }
 
-    /// The result of a request for permission, from what the agent offers. If it offers no way to refuse, the request is treated as
-    /// cancelled. We never choose an answer that the agent would remember: our own gate does that.
+    /// The result of a request for permission, from what the agent offers. If it offers no fitting answer, the request is treated as
+    /// cancelled. We never choose an approval that the agent would remember: it would not ask about later calls, so our permission check
+    /// would not see them.
     pub fn decision(choices: &[PermissionChoice], is_allowed: bool) -> Value {
-        let wanted = match is_allowed {
-            true => ["allow_once", "allow_always"],
-            false => ["reject_once", "reject_always"],
+        let wanted: &[&str] = match is_allowed {
+            true => &["allow_once"],
+            false => &["reject_once", "reject_always"],
         };
         let found = wanted.iter().find_map(|kind| choices.iter().find(|choice| choice.kind == *kind));
         match found {

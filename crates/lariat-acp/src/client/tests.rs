@@ -167,6 +167,9 @@ fn answer_is_one_that_the_agent_offers_and_never_silently_an_approval() {
     assert_eq!(chosen(&all, true).as_deref(), Some("id-allow_once"));
     assert_eq!(chosen(&all, false).as_deref(), Some("id-reject_once"));
     assert_eq!(chosen(&["allow_once"], false), None);
+    assert_eq!(chosen(&["reject_always"], false).as_deref(), Some("id-reject_always"));
+    // The agent would not ask again, so our permission check would not see its later calls.
+    assert_eq!(chosen(&["allow_always", "reject_once"], true), None);
     assert_eq!(Client::decision(&offer(&["allow_once"]), false)["outcome"]["outcome"], "cancelled");
 }
 

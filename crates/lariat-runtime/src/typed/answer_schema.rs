@@ -55,10 +55,11 @@ impl AnswerSchema {
         Ok(Self { sent: Arc::new(sent), check: validator(&whole)?, is_wrapped })
     }
 
-    /// Creates a schema from data. It is sent unchanged.
+    /// Creates a schema from data. It is sent unchanged. `$schema` selects the draft (4, 6, 7, 2019-09 or 2020-12); without it, the draft is
+    /// 2020-12. References to other documents are not fetched.
     ///
     /// # Errors
-    /// If it is not a JSON schema.
+    /// If it is not a JSON schema, or needs another document.
     pub fn from_value(schema: Value) -> Result<Self, SchemaError> {
         if !schema.is_object() {
             return Err(SchemaError("it is not a JSON object".to_owned()));
@@ -114,10 +115,28 @@ pub(super) fn schema_of<T: JsonSchema>() -> Value {
     schema
 }
 
+/// Creates the validator for the draft that `$schema` names, or for 2020-12.
 fn validator(schema: &Value) -> Result<jsonschema::Validator, SchemaError> {
-    // External references do not resolve: nothing is fetched for a schema.
-    let options = jsonschema::options().with_draft(jsonschema::Draft::Draft202012);
+    if jsonschema::Draft::default().detect(schema) == jsonschema::Draft::Unknown {
+        let dialect = schema.get("$schema").unwrap_or(&Value::Null);
+        return Err(SchemaError(format!(
+            "unknown `$schema` {dialect}; hint: remove it, or use that of draft 4, 6, 7, 2019-09 or 2020-12"
+        )));
+    }
+    let options = jsonschema::options().with_retriever(OwnDocumentOnly);
     options.build(schema).map_err(|error| SchemaError(error.to_string()))
+}
+
+/// Refuses references to other documents. The default would fetch them if any crate of a program enabled the features for it.
+struct OwnDocumentOnly;
+
+impl jsonschema::Retrieve for OwnDocumentOnly {
+    fn retrieve(
+        &self,
+        _: &jsonschema::Uri<String>,
+    ) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+        Err("other documents are not fetched; hint: copy the document into `$defs`".into())
+    }
 }
 
 /// Converts a name to one that providers accept: letters, digits, `_` and `-`, at most 64.
@@ -136,38 +155,5 @@ fn invalid_answer_note(problem: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use schemars::JsonSchema;
-    use serde::Deserialize;
-    use serde_json::json;
-
-    use super::{AnswerSchema, name};
-
-    #[derive(Deserialize, JsonSchema)]
-    #[expect(dead_code, reason = "only its schema is used")]
-    struct Pair {
-        #[schemars(length(max = 3))]
-        left: String,
-        right: Option<u8>,
-    }
-
-    #[test]
-    fn validates_what_providers_do_not_enforce() {
-        let form = AnswerSchema::of::<Pair>().unwrap();
-        assert_eq!(
-            form.read(r#"{"left": "abc"}"#).unwrap(),
-            json!({"left": "abc"}),
-            "an optional field may be missing"
-        );
-        let problem = form.read(r#"{"left": "abcd", "right": 300}"#).unwrap_err();
-        assert!(problem.contains("at `/left`") && problem.contains("at `/right`"), "{problem}");
-        assert!(form.read("[]").is_err());
-    }
-
-    #[test]
-    fn names_are_converted_to_what_providers_accept() {
-        assert_eq!(name("Array_of_Pair<u8>"), "Array_of_Pair_u8_");
-        assert_eq!(name(""), "answer");
-        assert_eq!(name(&"x".repeat(100)).len(), 64);
-    }
-}
+#[path = "answer_schema_tests.rs"]
+mod tests;

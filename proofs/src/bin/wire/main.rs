@@ -12,6 +12,8 @@ mod histories;
 mod prefix;
 mod seeds;
 mod sse;
+#[cfg(feature = "suites")]
+mod suites;
 mod talk;
 
 use std::process::ExitCode;
@@ -24,6 +26,7 @@ usage: wire faults [--fault PART-OF-NAME] [--protocol NAME,…]   run an agent u
        wire histories [--count N] [--start N]  validate N random histories in every protocol
        wire compactions [--count N] [--start N] [--planted]  compact N random conversations with every strategy
        wire prefix [--turns N] [--runs N] [--seed N] [--planted]  compare the successive requests of long runs
+       wire schemas JSON-DIRECTORY SCHEMA-DIRECTORY  run the standard suites of JSON and JSON Schema
        wire seeds DIRECTORY                    write the seed inputs for fuzzing
        wire talk API URL MODEL PROVIDER        run a tool loop against a server";
 
@@ -36,6 +39,8 @@ fn main() -> ExitCode {
         Some((&"histories", options)) => histories::run(options),
         Some((&"compactions", options)) => compactions::run(options),
         Some((&"prefix", options)) => prefix::run(options),
+        #[cfg(feature = "suites")]
+        Some((&"schemas", options)) => suites::run(options),
         Some((&"seeds", options)) => seeds::run(options),
         Some((&"talk", options)) => talk::run(options),
         _ => Err("missing or unknown proof".to_owned()),
