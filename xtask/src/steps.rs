@@ -113,9 +113,9 @@ pub(crate) fn steps(workspace: &Workspace, runner: Runner, proofs: Proofs) -> Ve
     steps.push(Step::command("attacks", attacks::built(workspace)));
     steps.push(Step::check("sdk", sdk::prove));
     steps.push(Step::check("servers", servers::prove));
+    steps.push(Step::check("schemas", suites::prove));
     steps.extend(PLANTED.iter().map(|&(name, check)| Step::check(name, check)));
     steps
-    steps.push(Step::check("schemas", suites::prove));
 }
 
 impl Runner {
