@@ -26,12 +26,19 @@ pub(crate) fn directory(folders: &UserDirectories, session: &str) -> io::Result<
     Ok(own)
 }
 
+/// Removes the snapshots of a loop, if there are any.
+pub(crate) fn remove_loop_snapshots(folders: &UserDirectories, session: &str) -> io::Result<()> {
+    remove_all([folders.loop_snapshots(session)])
+}
+
 /// Removes the directory of a session, and the snapshots and copies of its loop or race, if there are any.
-#[expect(clippy::disallowed_methods, reason = "Lariat's own directories")]
 pub(crate) fn remove(folders: &UserDirectories, session: &str) -> io::Result<()> {
-    for directory in
-        [folders.temporary(session), folders.loop_snapshots(session), folders.race_copies(session)]
-    {
+    remove_all([folders.temporary(session), folders.loop_snapshots(session), folders.race_copies(session)])
+}
+
+#[expect(clippy::disallowed_methods, reason = "Lariat's own directories")]
+fn remove_all(directories: impl IntoIterator<Item = PathBuf>) -> io::Result<()> {
+    for directory in directories {
         match std::fs::remove_dir_all(directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             other => other?,

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, RunResult, last_result, read_journal, signal, silence, text, wait, wait_for};
-use crate::kills::Killed;
+use crate::kills::{Killed, UnkilledFiles, started_once};
 use crate::pty::Pty;
 
 fn is_critic(request: &Request) -> bool {
@@ -48,7 +48,10 @@ fn write_a_file(request: &Request) -> Answer {
         return Turn::new().text(format!("I wrote file-{number}.txt.")).into();
     }
     let arguments = json!({"path": format!("file-{number}.txt"), "content": format!("content {number}\n")});
-    Turn::new().call(format!("w{number}"), "write_file", &arguments).into()
+    // A call that a kill interrupted is made again, with another id.
+    let earlier = request.body["messages"].to_string().matches(&format!("\"id\":\"w{number}")).count();
+    let id = if earlier == 0 { format!("w{number}") } else { format!("w{number}-{earlier}") };
+    Turn::new().call(id, "write_file", &arguments).into()
 }
 
 /// A script of an actor and a critic. The critic gets the number of its review, from 1.
@@ -559,6 +562,19 @@ async fn unknown_agent_is_refused_with_a_suggestion() {
     assert!(ran.stderr.contains("no task given"), "{}", ran.stderr);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn snapshots_that_a_kill_left_after_the_end_are_removed() {
+    let fixture = Fixture::new(script(|_, _| decision("DONE", "the file is there"))).await;
+    fixture.git(&["init", "-q"]);
+    fixture.run(&["loop", "write a file"]).expect(0);
+    let (id, _) = loop_journal(&fixture).await;
+    let left = fixture.path("state/lariat/loops").join(&id);
+    std::fs::create_dir_all(left.join("objects")).unwrap();
+    let ran = fixture.run(&["loop", "--resume", &id]);
+    assert!(ran.stderr.contains("has ended"), "{}", ran.stderr);
+    assert!(!left.exists());
+}
+
 /// `LARIAT_KILLS` sets the number of kills, `LARIAT_SEED` repeats their moments: `cargo xtask kill-loop`.
 #[tokio::test(flavor = "multi_thread")]
 async fn loop_killed_at_any_moment_ends_with_the_same_files() {
@@ -581,6 +597,7 @@ async fn loop_killed_at_any_moment_ends_with_the_same_files() {
         let id = loops(fixture).pop()?;
         Some(["loop", "--resume", &id].map(str::to_owned).to_vec())
     };
+    let unkilled = UnkilledFiles::default();
     let check = |fixture: &Fixture, ran: &RunResult, name: &str| {
         // A kill after the end of the loop was recorded leaves nothing to resume.
         let has_ended = ran.stderr.contains("has ended");
@@ -593,6 +610,12 @@ async fn loop_killed_at_any_moment_ends_with_the_same_files() {
         let lines = exported(fixture, ids.last().unwrap());
         let kinds: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
         assert_eq!(kinds, ["session_start", "iteration", "iteration", "session_end"], "{name}");
+        assert_eq!(ids.len(), 1, "{name}");
+        let started = started_once(fixture, &ids[0], name);
+        assert!(["w1", "w2"].iter().all(|call| started.contains(*call)), "{name}: {started:?}");
+        unkilled.assert_same(fixture, name);
+        let left = fixture.path("state/lariat/loops").join(&ids[0]);
+        assert!(!left.exists(), "{name}: the snapshots of an ended loop are removed");
     };
     let killed = Killed { start: &["loop", "write two files"], resume: &resume, check: &check };
     killed.kill(6, new).await;

@@ -2,6 +2,9 @@
 //!
 //! `LARIAT_KILLS` sets the number of kills, and `LARIAT_SEED` repeats their moments.
 
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use lariat_test::SeededRandom;
@@ -15,6 +18,56 @@ const KILLS_OF_A_RUN: u64 = 5;
 /// A number from the environment.
 pub(crate) fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
+}
+
+/// The files of the workspace after a run that was not killed.
+#[derive(Default)]
+pub(crate) struct UnkilledFiles(RefCell<Option<BTreeMap<String, Vec<u8>>>>);
+
+impl UnkilledFiles {
+    /// Asserts that the workspace has the same files as after the first call.
+    pub(crate) fn assert_same(&self, fixture: &Fixture, name: &str) {
+        let mut found = BTreeMap::new();
+        collect_files(&fixture.workspace(), "", &mut found);
+        match &*self.0.borrow() {
+            Some(wanted) => {
+                let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
+                assert_eq!(names(&found), names(wanted), "{name}");
+                assert!(found == *wanted, "{name}: the files differ from those of a run that was not killed");
+                return;
+            }
+            None => assert!(!found.is_empty(), "{name}: the run makes files"),
+        }
+        *self.0.borrow_mut() = Some(found);
+    }
+}
+
+/// Collects the files below a directory, without the repository.
+fn collect_files(directory: &Path, prefix: &str, found: &mut BTreeMap<String, Vec<u8>>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let entry = entry.unwrap();
+        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        if entry.file_type().unwrap().is_dir() {
+            if name != ".git" {
+                collect_files(&entry.path(), &format!("{name}/"), found);
+            }
+        } else {
+            found.insert(name, std::fs::read(entry.path()).unwrap());
+        }
+    }
+}
+
+/// Asserts that no tool call of a session started twice. Returns the ids of the calls.
+pub(crate) fn started_once(fixture: &Fixture, session: &str, name: &str) -> BTreeSet<String> {
+    const START: &str = "\"type\":\"ToolExecutionStart\",\"tool_call_id\":\"";
+    let exported = fixture.command(&["sessions", "export", session]).output().unwrap().stdout;
+    let exported = String::from_utf8_lossy(&exported);
+    let mut started = BTreeSet::new();
+    for (at, _) in exported.match_indices(START) {
+        let (id, _) = exported[at + START.len()..].split_once('"').unwrap();
+        assert!(started.insert(id.to_owned()), "{name}: call {id} of session {session} started twice");
+    }
+    started
 }
 
 /// What is killed.

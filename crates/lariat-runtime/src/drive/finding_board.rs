@@ -1,6 +1,6 @@
 //! The findings of a tree of agents, as this process knows them.
 //!
-//! An agent adds a finding once its journal has it, so that no agent reads what a crash could take back. After a crash each agent adds
+//! An agent adds a finding once its journal has it, so that no agent reads what a crash could undo. After a crash each agent adds
 //! what its own journal has when it continues: those above have copies. Which findings a conversation received is in its journal, so
 //! every agent receives each finding once. Invariant: the board has at most [`Finding::MAX_OF_TREE`] findings.
 

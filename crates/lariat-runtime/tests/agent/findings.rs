@@ -112,7 +112,7 @@ async fn assert_shared_once(store: &dyn SessionStore, case: &str) {
         "{case}"
     );
     assert_eq!(findings(&parent), [finding.clone()], "{case}: the session has one copy");
-    assert_eq!(notes(&finder), Vec::<String>::new(), "{case}: its own finding is no news");
+    assert_eq!(notes(&finder), Vec::<String>::new(), "{case}: its own finding does not come back");
     let helper = journal(store, &child(&parent, "helper")).await;
     let later = journal(store, &child(&parent, "later")).await;
     for (name, events) in [("session", &parent), ("helper", &helper), ("later", &later)] {

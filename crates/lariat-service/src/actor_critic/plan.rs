@@ -10,7 +10,7 @@ use super::{DEFAULT_COST_USD, LoopAgent, LoopRecord, LoopSettings};
 use crate::models::Models;
 use crate::session::SessionOptions;
 use crate::user_shell::SessionShell;
-use crate::{HostedSession, LoadedProject, LocalService, ServiceError, Session};
+use crate::{HostedSession, LoadedProject, LocalService, ServiceError, Session, temporary};
 
 /// A loop whose agents and limits are known, before its session is open.
 pub struct LoopPlan {
@@ -63,6 +63,11 @@ impl LoopPlan {
         let mut settings =
             record.settings.clone().ok_or_else(|| ServiceError::NotALoop(session_id.to_string()))?;
         if record.end.is_some() {
+            // A kill right after the end was recorded leaves them behind.
+            let folders = service.folders();
+            temporary::remove_loop_snapshots(folders, session_id.as_str()).map_err(|error| {
+                ServiceError::directory(folders.loop_snapshots(session_id.as_str()), error)
+            })?;
             return Err(ServiceError::LoopEnded(session_id.to_string()));
         }
         change(&mut settings);
