@@ -185,8 +185,8 @@ pub(super) const ROWS: &[Row] = &[
         number: 19,
         title: "Secrets",
         target: "50 canaries: none in environments, logs, sessions, output or requests",
-        commands: &["mistakes secrets:"],
-        gap: Gap::Partial("output of panics and of the program"),
+        commands: &["secrets", "secrets --planted", "mistakes secrets:"],
+        gap: Gap::None,
     },
     Row {
         number: 20,
