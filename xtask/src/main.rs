@@ -140,6 +140,7 @@ fn perform(command: Command) -> Result<ExitCode> {
             return proof::separate_binary("repos", &arguments).pass_through(&workspace);
         }
         Command::Cuts(arguments) => return program::run(&workspace, "program cuts", &arguments),
+        Command::Secrets(arguments) => return program::run(&workspace, "program secrets", &arguments),
         Command::Pictures(arguments) => pictures::run(&workspace, &arguments)?,
         Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,
         Command::Conformance => conformance::run(&workspace)?,

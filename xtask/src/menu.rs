@@ -113,6 +113,10 @@ const PROVE: &[(&str, &str)] = &[
         "hostile-repos [ARGS]",
         "Open hostile repositories, then trust and change them [--count N, --seed N, --planted; --by-program with the program]",
     ),
+    (
+        "secrets [--planted]",
+        "Put 50 secrets in the way of the program and look for them in all that it leaves, prints and sends",
+    ),
     ("attacks [--program PATH] [NAME]...", "Attack the built program from outside; every attack must fail"),
     (
         "terminal [ARGS]",
@@ -221,6 +225,7 @@ pub(crate) enum Command {
     HostileRepos(Vec<String>),
     Attacks(Vec<String>),
     Cuts(Vec<String>),
+    Secrets(Vec<String>),
     /// The mistakes whose names start with one of these; all if empty.
     Mistakes(Vec<String>),
     Catalogue(Vec<String>),
@@ -322,6 +327,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "hostile-repos" => Command::HostileRepos(rest.to_vec()),
         "attacks" => Command::Attacks(rest.to_vec()),
         "cuts" => Command::Cuts(rest.to_vec()),
+        "secrets" => Command::Secrets(rest.to_vec()),
         "mistakes" => Command::Mistakes(rest.to_vec()),
         "long-run" => Command::LongRun(rest.to_vec()),
         "repo-map" => Command::RepoMap(rest.to_vec()),

@@ -57,7 +57,15 @@ const SHARDS: &[(&str, &[&str])] = &[
     ),
     ("sessions", &["sessions"]),
     ("from-outside-1", &["cuts", "cuts --planted"]),
-    ("from-outside-2", &["hostile-repos --by-program", "hostile-repos --by-program --planted"]),
+    (
+        "from-outside-2",
+        &[
+            "hostile-repos --by-program",
+            "hostile-repos --by-program --planted",
+            "secrets",
+            "secrets --planted",
+        ],
+    ),
     (
         "programs",
         &[

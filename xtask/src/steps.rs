@@ -60,6 +60,8 @@ const PROOFS: &[(&str, &str)] = &[
     ("hostile-repos", "repos"),
     ("hostile-repos-program", "repos --by-program --sample 8"),
     ("hostile-repos-program-planted", "repos --by-program --planted"),
+    ("secrets", "program secrets"),
+    ("secrets-planted", "program secrets --planted"),
     ("egress", "egress"),
     ("egress-planted", "egress --planted"),
     ("tokens", "tokens --short"),

@@ -31,7 +31,7 @@ impl FailureContext {
         let has_key = model.api_key.expose().is_some_and(|key| !key.is_empty());
         Self {
             key: has_key.then(|| key_source(env, &place.settings, &provider)),
-            address: model.base_url.clone(),
+            address: model.public_url(),
             model: model.id.clone(),
             sources: place.sources.clone(),
             provider,

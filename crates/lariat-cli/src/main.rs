@@ -10,6 +10,7 @@ mod exit;
 mod failure;
 mod files;
 mod keys;
+mod panic_report;
 mod problem;
 mod process_env;
 mod screen;
@@ -24,5 +25,6 @@ static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
     lariat_service::process::prepare();
+    panic_report::install();
     commands::start()
 }

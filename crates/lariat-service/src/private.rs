@@ -3,7 +3,7 @@
 //! A session's journal is never written to a file that other users can read.
 
 use std::fs::{DirBuilder, OpenOptions, Permissions};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -53,6 +53,14 @@ fn create(path: &Path) -> io::Result<()> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path).map(drop)
 }
 
+/// Writes a file that only the user can read; one that others could read is restricted first.
+#[expect(clippy::disallowed_methods, reason = "a file of Lariat, in a directory of the user")]
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    restrict(path, 0o600)?;
+    file.write_all(bytes)
+}
+
 fn restrict(path: &Path, mode: u32) -> io::Result<PriorAccess> {
     let state = path.metadata()?;
     if state.mode() & OTHERS == 0 {
@@ -90,6 +98,19 @@ mod tests {
             std::fs::set_permissions(&open, Permissions::from_mode(0o644)).unwrap();
             assert_eq!((database(&file).unwrap(), mode(&open)), (PriorAccess::Open, 0o600), "{open:?}");
         }
+        std::fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn written_file_is_private_even_if_it_was_open() {
+        let root = std::env::temp_dir().join(format!("lariat-private-file-{}", std::process::id()));
+        directory(&root).unwrap();
+        let file = root.join("server.log");
+        write(&file, b"one").unwrap();
+        assert_eq!(mode(&file), 0o600);
+        std::fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+        write(&file, b"two").unwrap();
+        assert_eq!((mode(&file), std::fs::read(&file).unwrap()), (0o600, b"two".to_vec()));
         std::fs::remove_dir_all(&root).unwrap();
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::print::{self, Column};
-use super::{CommandResult, config_set, template};
+use super::{CommandResult, config_secrets, config_set, template};
 use crate::args::manage::{ConfigArgs, ConfigCommand, ConfigShowArgs};
 use crate::exit::Exit;
 use crate::files;
@@ -40,8 +40,8 @@ pub(crate) fn config(env: &ProcessEnv, args: ConfigArgs) -> CommandResult {
 
 fn show(sources: &SettingSources, args: &ConfigShowArgs) -> CommandResult {
     let setting = |(key, set): (String, SettingValue)| Setting {
+        value: config_secrets::without_secrets(&key, set.value),
         key,
-        value: set.value,
         origin: set.origin.map(|origin| origin.to_string()),
     };
     let settings: Vec<Setting> = sources.all().into_iter().map(setting).collect();

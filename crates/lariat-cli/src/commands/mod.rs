@@ -11,6 +11,7 @@ mod budget;
 mod checkpoint;
 mod compact;
 mod config;
+mod config_secrets;
 mod config_set;
 mod confirm;
 mod context;

@@ -54,6 +54,26 @@ pub enum McpError {
 }
 
 impl McpError {
+    /// Changes the text that a server determines, for example to remove secrets from it.
+    #[must_use]
+    pub fn map_text(self, change: impl FnOnce(&str) -> String) -> Self {
+        match self {
+            Self::Transport(text) => Self::Transport(change(&text)),
+            Self::Protocol(text) => Self::Protocol(change(&text)),
+            Self::JsonRpc { code, message } => Self::JsonRpc { code, message: change(&message) },
+            Self::ConnectionClosed(text) => Self::ConnectionClosed(change(&text)),
+            Self::Login(text) => Self::Login(change(&text)),
+            Self::LoginUnreachable(text) => Self::LoginUnreachable(change(&text)),
+            Self::ToolsChanged(text) => Self::ToolsChanged(change(&text)),
+            // Texts of this program and of the system.
+            other @ (Self::Serialization(_)
+            | Self::Io(_)
+            | Self::TimedOut(_)
+            | Self::Cancelled
+            | Self::LoginRequired { .. }) => other,
+        }
+    }
+
     /// Whether the same request may succeed later, on a new connection.
     pub const fn is_retryable(&self) -> bool {
         matches!(

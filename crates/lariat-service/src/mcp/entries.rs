@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use lariat_connect::mcp::{McpServerConfig, ServerSandbox};
+use lariat_connect::mcp::{McpServerConfig, McpTransport, ServerSandbox};
 use lariat_guard::trust::WorkspaceEffectKind;
 use lariat_guard::{Origin, Trust};
 
@@ -27,6 +27,8 @@ pub struct McpEntry {
 
 /// Variables whose values are not secret, although an entry may use them.
 const PLAIN: &[&str] = &["HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TMPDIR", "TZ", "USER"];
+/// Headers whose values are not secret.
+const PLAIN_HEADERS: &[&str] = &["Accept", "Accept-Language", "Content-Type", "User-Agent"];
 /// Parts of the names of variables whose values are secrets.
 const SECRET: &[&str] = &["AUTH", "CREDENTIAL", "KEY", "PASS", "SECRET", "TOKEN"];
 /// A value of so many bytes may be a secret, whatever its variable is called. Shorter ones are names of regions and modes.
@@ -109,11 +111,29 @@ fn entry(
     let parsed = McpServerConfig::parse(&item.name, &item.value, &of, &value);
     secrets.extend(used.into_inner());
     let mut config = parsed.map_err(|error| format!("{} ({})", error.reason, item.origin))?;
+    secrets.extend(literal_secrets(&config.transport));
     if !scope.is_own() {
         // A project or a plugin must not open its own sandbox.
         config.sandbox = ServerSandbox::default();
     }
     Ok(McpEntry { config, scope, origin: item.origin.clone() })
+}
+
+/// The values that are written in an entry and that must not be shown: of variables and headers.
+fn literal_secrets(transport: &McpTransport) -> Vec<(String, String)> {
+    let values = match transport {
+        McpTransport::Stdio { environment, .. } => environment,
+        McpTransport::Http { headers, .. } | McpTransport::Sse { headers, .. } => headers,
+        _ => return Vec::new(),
+    };
+    let is_plain = |name: &str| PLAIN_HEADERS.iter().any(|plain| plain.eq_ignore_ascii_case(name));
+    let mut secrets = Vec::new();
+    for (name, value) in values.iter().filter(|(name, value)| !is_plain(name) && is_secret(name, value)) {
+        secrets.push((name.clone(), value.clone()));
+        // Of `Bearer TOKEN`, a server may repeat the token alone.
+        secrets.extend(value.rsplit_once(' ').map(|(_, token)| (name.clone(), token.to_owned())));
+    }
+    secrets
 }
 
 /// Whether the value of a variable must not be shown. A path or a plain address that an entry uses is part of ordinary work;
@@ -131,6 +151,22 @@ fn is_secret(name: &str, value: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn literal_token_of_a_header_and_of_a_variable_is_secret() {
+        let of = |values: &[(&str, &str)]| {
+            values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        let headers = of(&[("Authorization", "Bearer abcdefgh"), ("Accept", "application/json, text/plain")]);
+        let url = "https://mcp.example.com".to_owned();
+        let found = literal_secrets(&McpTransport::Http { url, headers });
+        let found: Vec<&str> = found.iter().map(|(_, value)| value.as_str()).collect();
+        assert_eq!(found, ["Bearer abcdefgh", "abcdefgh"]);
+        let environment = of(&[("MODE", "fast"), ("TOKEN", "12345678")]);
+        let (command, arguments) = ("server".to_owned(), Vec::new());
+        let program = McpTransport::Stdio { command, arguments, environment, directory: None };
+        assert_eq!(literal_secrets(&program), [("TOKEN".to_owned(), "12345678".to_owned())]);
+    }
 
     #[test]
     fn values_of_ordinary_work_are_not_secret() {

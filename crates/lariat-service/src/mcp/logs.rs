@@ -9,10 +9,9 @@ fn path(folders: &UserDirectories, identity: &str) -> PathBuf {
 }
 
 /// Saves the log. A log that cannot be written is lost, because no tool call depends on it.
-#[expect(clippy::disallowed_methods, reason = "the file is in the user's state directory")]
 pub(super) fn save(folders: &UserDirectories, identity: &str, text: &str) {
     if private::directory(&folders.mcp()).is_ok() {
-        let _ = std::fs::write(path(folders, identity), text);
+        let _ = private::write(&path(folders, identity), text.as_bytes());
     }
 }
 

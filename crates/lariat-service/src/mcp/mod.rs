@@ -85,6 +85,8 @@ struct UsableServer {
 pub struct McpServers {
     servers: Vec<UsableServer>,
     folders: UserDirectories,
+    /// Knows the secrets of the entries, which a server may echo.
+    redactor: Redactor,
     /// Entries that cannot be used, and servers of an untrusted project.
     refused: Vec<McpServerReport>,
 }
@@ -123,7 +125,7 @@ impl McpServers {
                 }),
             }
         }
-        Self { servers, folders: folders.clone(), refused }
+        Self { servers, folders: folders.clone(), redactor: redactor.clone(), refused }
     }
 
     /// Whether no server is configured.
@@ -142,7 +144,7 @@ impl McpServers {
             let name = usable.entry.config.name.clone();
             let (status, error) = match usable.server.state() {
                 McpServerState::Connected => ("connected", None),
-                McpServerState::Failed(why) => ("failed", Some(why)),
+                McpServerState::Failed(why) => ("failed", Some(self.redactor.text(&why).into_owned())),
                 McpServerState::NeedsLogin => ("needs-auth", Some(needs_login(&name))),
                 _ if usable.needed_login => ("needs-auth", Some(needs_login(&name))),
                 _ => ("pending", None),
@@ -259,6 +261,8 @@ impl McpServers {
 
     async fn contact(&self, server: &McpServer) -> Result<McpConnection, McpError> {
         let client = server.connect().await;
+        // A server may echo the secrets of its entry.
+        let client = client.map_err(|error| error.map_text(|text| self.redactor.text(text).into_owned()));
         if let Err(error) = &client {
             logs::save(&self.folders, server.config().identity(), &format!("{error}\n"));
             if matches!(error, McpError::LoginRequired { .. }) {
@@ -300,7 +304,7 @@ impl McpServers {
     async fn save_log(&self, server: &McpServer) {
         let text = server.errors().await;
         if !text.is_empty() {
-            logs::save(&self.folders, server.config().identity(), &text);
+            logs::save(&self.folders, server.config().identity(), &self.redactor.text(&text));
         }
     }
 }

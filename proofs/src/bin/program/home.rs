@@ -2,6 +2,7 @@
 //!
 //! Invariant: the program sees only the variables that are set here, and no program outlives its time limit.
 
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -52,7 +53,7 @@ impl Home {
         let root = std::env::temp_dir().join(format!("lariat-program-{}-{count}", std::process::id()));
         let home = Self { root, program: program.to_owned(), variables: Vec::new() };
         for folder in ["work", "config/lariat", "state"] {
-            std::fs::create_dir_all(home.path(folder))?;
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(home.path(folder))?;
         }
         std::fs::write(home.path("config/lariat/config.toml"), settings)?;
         Ok(home)

@@ -10,6 +10,7 @@
 
 mod cuts;
 mod home;
+mod secrets;
 
 use std::process::ExitCode;
 
@@ -18,13 +19,16 @@ use lariat_proofs::proof::ended;
 const USAGE: &str = "\
 usage: program cuts [--cases N] [--kills N] [--program PATH]  cut replies at every byte, and kill the program in tool
                                                               calls [every byte; 60 kills]
-       program cuts --planted                                 check that every planted mistake is noticed";
+       program cuts --planted                                 check that every planted mistake is noticed
+       program secrets [--planted] [--program PATH]           put secrets in the way of the program, and look for them
+                                                              in everything that it leaves, prints and sends";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let ran = match words.split_first() {
         Some((&"cuts", options)) => cuts::run(options),
+        Some((&"secrets", options)) => secrets::run(options),
         _ => Err("missing or unknown proof".to_owned()),
     };
     ended(ran, USAGE)

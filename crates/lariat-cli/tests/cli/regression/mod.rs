@@ -6,5 +6,6 @@ mod files;
 mod hooks;
 mod running;
 mod sandbox;
+mod secrets;
 mod settings;
 mod shell;
