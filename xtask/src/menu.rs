@@ -52,6 +52,10 @@ const CHECK: &[(&str, &str)] = &[
 const PROVE: &[(&str, &str)] = &[
     ("simulate [ARGS]", "Run the simulator on random seeds [--seeds N, --planted [NAME]]"),
     ("budgets [ARGS]", "Run random trees of runs under shared budgets [--trees N, --seed N, --planted]"),
+    (
+        "interleavings [ARGS]",
+        "Run locks, channels and threads in random orders of their steps [--schedules N, --seed N, names of scenarios]",
+    ),
     ("agents", "Run trees of 1,062 sub-agents: memory of idle ones, lost events, shared budgets"),
     (
         "sse [ARGS]",
@@ -144,14 +148,14 @@ const PROVE: &[(&str, &str)] = &[
         "connect",
         "Run the MCP client against misbehaving and official servers, and read real OpenAPI documents (installs both under target/)",
     ),
-    ("editors", "Run the editor tests of `lariat acp` through the client of the official ACP crate"),
-    (
-        "external-agents [ARGS]",
-        "Let other agents act in `lariat loop` against a scripted model [--kit DIR, --program PATH, names of agents]",
     (
         "schemas",
         "Run the standard suites of JSON and JSON Schema over arguments and answers (installs them under target/)",
     ),
+    ("editors", "Run the editor tests of `lariat acp` through the client of the official ACP crate"),
+    (
+        "external-agents [ARGS]",
+        "Let other agents act in `lariat loop` against a scripted model [--kit DIR, --program PATH, names of agents]",
     ),
     ("servers", "Run our clients against llama.cpp and LiteLLM (installs them under target/)"),
     (
@@ -200,6 +204,7 @@ pub(crate) enum Command {
     Simulate(Vec<String>),
     Budgets(Vec<String>),
     Agents,
+    Interleavings(Vec<String>),
     /// A proof of the model protocols, by name.
     Wire(&'static str, Vec<String>),
     /// A proof of the stores, by name.
@@ -223,12 +228,12 @@ pub(crate) enum Command {
     Sdk,
     Conformance,
     Connect,
+    Schemas,
     Editors,
     ExternalAgents(Vec<String>),
     KillCli(Vec<String>),
     KillLoop(Vec<String>),
     KillRace(Vec<String>),
-    Schemas,
     KillHost(Vec<String>),
     TerminalBytes(Vec<String>),
     /// The proof of the terminal UI.
@@ -278,6 +283,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "words" => Command::Words(rest.to_vec()),
         "simulate" => Command::Simulate(rest.to_vec()),
         "budgets" => Command::Budgets(rest.to_vec()),
+        "interleavings" => Command::Interleavings(rest.to_vec()),
         "agents" => no_arguments(name, rest, Command::Agents)?,
         "sse" => Command::Wire("sse", rest.to_vec()),
         "catalogue" => Command::Catalogue(rest.to_vec()),
@@ -285,13 +291,13 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "sdk" => no_arguments(name, rest, Command::Sdk)?,
         "conformance" => no_arguments(name, rest, Command::Conformance)?,
         "connect" => no_arguments(name, rest, Command::Connect)?,
+        "schemas" => no_arguments(name, rest, Command::Schemas)?,
         "editors" => no_arguments(name, rest, Command::Editors)?,
         "external-agents" => Command::ExternalAgents(rest.to_vec()),
         "kill-cli" => Command::KillCli(rest.to_vec()),
         "kill-loop" => Command::KillLoop(rest.to_vec()),
         "kill-race" => Command::KillRace(rest.to_vec()),
         "kill-host" => Command::KillHost(rest.to_vec()),
-        "schemas" => no_arguments(name, rest, Command::Schemas)?,
         "terminal-bytes" => Command::TerminalBytes(rest.to_vec()),
         "terminal" => Command::Terminal(TerminalProof::parse(rest)?),
         "faults" => Command::Wire("faults", rest.to_vec()),

@@ -20,6 +20,8 @@ const PROOFS: &[(&str, &str)] = &[
     ("simulate", "simulate --seeds 12000"),
     ("budgets", "budgets --trees 2000"),
     ("agents", "agents"),
+    // The tests run other orders.
+    ("interleavings", "interleavings --schedules 200 --seed 2"),
     ("sse", "wire sse --streams 3 --random 20"),
     ("histories", "wire histories --count 2000"),
     ("compactions", "wire compactions --count 500 --planted"),
@@ -109,9 +111,9 @@ pub(crate) fn steps(workspace: &Workspace, runner: Runner, proofs: Proofs) -> Ve
     steps.push(Step::command("attacks", attacks::built(workspace)));
     steps.push(Step::check("sdk", sdk::prove));
     steps.push(Step::check("servers", servers::prove));
+    steps.push(Step::check("schemas", suites::prove));
     steps.extend(PLANTED.iter().map(|&(name, check)| Step::check(name, check)));
     steps
-    steps.push(Step::check("schemas", suites::prove));
 }
 
 impl Runner {

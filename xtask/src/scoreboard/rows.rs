@@ -92,6 +92,8 @@ pub(super) const ROWS: &[Row] = &[
             "simulate --planted",
             "budgets",
             "budgets --planted",
+            "interleavings",
+            "mistakes interleavings:",
         ],
         gap: Gap::None,
     },
