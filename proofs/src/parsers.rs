@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use lariat_acp::client::{AgentRequest, Client, Received, SessionUpdate, ToolCalls, judged_calls};
 use lariat_connect::mcp::McpServerConfig;
 use lariat_connect::skills::FrontMatter;
 use lariat_connect::{OpenApiAdapter, OpenApiConfig, OperationFilter};
@@ -13,11 +14,15 @@ use lariat_core::event::EventRecord;
 use lariat_core::patch;
 use lariat_guard::hooks::{Answer, HandlerResult, HookEvent, OnFailure};
 use lariat_guard::{Effect, Layer, Level, Mode, Origin, Rule, Settings, Trust, shell};
+use lariat_store::archive_file;
 use lariat_store::interchange::{ImportedSession, InterchangeError, claude, codeloops, codex};
-use serde_json::Value;
+use lariat_store::record::{Chain, SealedRecord};
+use serde_json::{Value, json};
+
+use crate::server::crc32::crc32;
 
 /// The names of the parsers.
-pub const PARSERS: [(&str, Parser); 12] = [
+pub const PARSERS: [(&str, Parser); 14] = [
     ("rules", Parser::Rules),
     ("settings", Parser::Settings),
     ("shell", Parser::Shell),
@@ -30,6 +35,8 @@ pub const PARSERS: [(&str, Parser); 12] = [
     ("mcp_config", Parser::McpConfig),
     ("openapi", Parser::OpenApi),
     ("hook_answer", Parser::HookAnswer),
+    ("archive", Parser::Archive),
+    ("acp_agent", Parser::AcpAgent),
 ];
 
 /// What reads the bytes.
@@ -59,6 +66,10 @@ pub enum Parser {
     OpenApi,
     /// The answer of a hook.
     HookAnswer,
+    /// A session file. Each line becomes the content of a frame, because random bytes have no valid checksum.
+    Archive,
+    /// What an agent sends over ACP, line by line.
+    AcpAgent,
 }
 
 impl Parser {
@@ -86,6 +97,8 @@ impl Parser {
             Self::McpConfig => check_mcp_config(&text),
             Self::OpenApi => check_openapi(&text),
             Self::HookAnswer => check_hook_answer(&text),
+            Self::Archive => check_archive(input),
+            Self::AcpAgent => check_acp_agent(input),
         }
     }
 
@@ -155,6 +168,23 @@ impl Parser {
                 "{\"continue\":true,\"decision\":\"block\",\"reason\":\"r\",\"systemMessage\":\"m\"}",
                 "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"deny\",\
                  \"permissionDecisionReason\":\"r\",\"updatedInput\":{\"command\":\"ls\"}}}",
+            ],
+            Self::Archive => &[
+                "{\"session_id\":\"s\",\"events\":2}\nR{\"v\":1,\"seq\":0,\"id\":\"00000000-0000-0000-0000-000000000001\",\
+                 \"timestamp\":\"2025-11-15T00:00:00.123Z\",\"loop_id\":\"s.c.1\",\"type\":\"TurnStart\",\"turn_index\":1,\
+                 \"triggered_by\":\"User\"}\nR{\"v\":1,\"seq\":1,\"$blob\":\"blake3:00\"}\nBbytes of a blob\nE",
+            ],
+            Self::AcpAgent => &[
+                "{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{\"sessionId\":\"s\",\"update\":{\"sessionUpdate\":\
+                 \"tool_call\",\"toolCallId\":\"1\",\"title\":\"shell\",\"kind\":\"execute\",\"rawInput\":{\"command\":[\"/bin/bash\",\
+                 \"-lc\",\"ls\"]},\"locations\":[{\"path\":\"/w/a\"}],\"content\":[{\"type\":\"diff\",\"path\":\"a\",\"newText\":\"x\"}]}}}\n\
+                 {\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{\"sessionId\":\"s\",\"update\":{\"sessionUpdate\":\
+                 \"tool_call_update\",\"toolCallId\":\"1\",\"status\":\"completed\"}}}\n",
+                "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"session/request_permission\",\"params\":{\"sessionId\":\"s\",\"toolCall\":{\
+                 \"toolCallId\":\"1\",\"kind\":\"edit\",\"status\":\"pending\"},\"options\":[{\"optionId\":\"o\",\"kind\":\
+                 \"allow_always\"},{\"optionId\":\"n\",\"kind\":\"reject_once\"}]}}\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\
+                 \"stopReason\":\"end_turn\"}}\n{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"fs/read_text_file\",\"params\":{\
+                 \"sessionId\":\"s\",\"path\":\"/w/a\",\"line\":1,\"limit\":2}}\n",
             ],
         }
     }
@@ -277,6 +307,74 @@ fn check_hook_answer(text: &str) {
     if !text.trim_start().starts_with('{') {
         assert_eq!(read(0).decision, None, "{text:?}");
     }
+}
+
+/// A file without a valid end is refused, whatever its frames contain.
+fn check_archive(input: &[u8]) {
+    let mut lines = input.split(|byte| *byte == b'\n');
+    let header = lines.next().unwrap_or_default();
+    let mut file = b"LARIAT SESSION 1\n".to_vec();
+    frame(&mut file, b'H', header);
+    let session = serde_json::from_slice::<Value>(header).unwrap_or_default();
+    let session = session.get("session_id").and_then(Value::as_str).unwrap_or_default();
+    let (mut seq, mut chain) = (0, Chain::start(&session.into()));
+    for line in lines {
+        match line.split_first() {
+            // The checks behind position, chain and checksum are only reached with valid ones.
+            Some((b'R', body)) => {
+                let record = SealedRecord::new(seq, chain, body.to_vec());
+                let head = [&seq.to_le_bytes()[..], record.chain.as_bytes(), &record.check.to_le_bytes()];
+                frame(&mut file, b'R', &[&head.concat(), body].concat());
+                (seq, chain) = (seq + 1, record.chain);
+            }
+            Some((kind, content)) => frame(&mut file, *kind, content),
+            None => frame(&mut file, 0, &[]),
+        }
+    }
+    assert!(archive_file::check(file.as_slice()).is_err(), "accepted without an end");
+    assert!(archive_file::check(input).is_err(), "accepted without checksums");
+}
+
+/// Appends a frame with a valid checksum.
+fn frame(file: &mut Vec<u8>, kind: u8, content: &[u8]) {
+    let start = file.len();
+    file.push(kind);
+    file.extend((content.len() as u64).to_le_bytes());
+    file.extend(content);
+    let checksum = crc32(file.get(start..).unwrap_or_default());
+    file.extend(checksum.to_le_bytes());
+}
+
+/// Every request gets a response with its id, a tool call is known by the id that the agent gave it, and no approval is one that the
+/// agent would remember.
+fn check_acp_agent(input: &[u8]) {
+    let mut client = Client::default();
+    assert!(client.open(&json!({ "sessionId": "s" })).is_ok(), "a session is open");
+    let mut calls = ToolCalls::default();
+    for line in input.split(|byte| *byte == b'\n') {
+        let received = client.receive(line);
+        if let Received::Request { id, request } = &received {
+            let response: Value =
+                serde_json::from_str(&Client::respond(id, Ok(Value::Null))).unwrap_or_default();
+            assert_eq!(response.get("id"), Some(id), "{received:?}");
+            if let AgentRequest::Permission { call, choices } = request {
+                let answer = Client::decision(choices, true);
+                let chosen = answer.pointer("/outcome/optionId").and_then(Value::as_str);
+                let is_right =
+                    |id| choices.iter().any(|choice| choice.id == id && choice.kind == "allow_once");
+                assert!(chosen.is_none_or(is_right), "{answer}: {choices:?}");
+                if let Ok(known) = calls.asked(call.clone()) {
+                    assert_eq!(known.id, call.id);
+                    let _ = judged_calls(&known);
+                }
+            }
+        }
+        if let Received::Update(SessionUpdate::ToolCall(change)) = received {
+            let _ = calls.apply(change);
+        }
+    }
+    let count = calls.count();
+    assert!(calls.take_open().len() <= count, "more open calls than calls");
 }
 
 #[cfg(test)]

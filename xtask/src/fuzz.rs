@@ -27,6 +27,24 @@ const PARSERS: &[&str] = &[
     "mcp_config",
     "openapi",
     "hook_answer",
+    "archive",
+    "acp_agent",
+];
+
+/// Parsers that are private to their crates, compiled from their sources into one binary. Each with the directories of its seeds.
+const PRIVATE: &[(&str, &[&str])] = &[
+    (
+        "pdf",
+        &[
+            "crates/lariat-tools/tests/scenarios/read_pdf/before",
+            "crates/lariat-tools/tests/scenarios/read_pdf_encrypted/before",
+            "crates/lariat-tools/tests/scenarios/read_pdf_some_page_without_text/before",
+            "crates/lariat-tools/tests/scenarios/read_pdf_truncated/before",
+            "crates/lariat-tools/tests/scenarios/read_pdf_with_object_streams/before",
+        ],
+    ),
+    ("stream_json", &["fuzz/seeds/stream_json"]),
+    ("decision", &["fuzz/seeds/decision"]),
 ];
 /// The environment variable with the name of the parser.
 const PARSER: &str = "LARIAT_FUZZ_PARSER";
@@ -86,13 +104,24 @@ impl Fuzz {
     }
 
     fn fuzz_target(&self, place: &str, target: &str) -> CommandLine {
-        let program = if PARSERS.contains(&target) { "parsers" } else { target };
+        let private = PRIVATE.iter().find(|(name, _)| *name == target);
+        let program = match private {
+            Some(_) => "private",
+            None if PARSERS.contains(&target) => "parsers",
+            None => target,
+        };
         let program = CommandLine::of(&format!("{place}/{TRIPLE}/release/{program}"), "");
-        program.with_environment(PARSER, target).with_arguments([
-            // libFuzzer stores interesting inputs in the first directory and only reads the second.
-            format!("{place}/found/{target}"),
-            format!("{place}/seeds/{target}"),
-            format!("-dict={place}/seeds/{target}.dict"),
+        // libFuzzer stores interesting inputs in the first directory and only reads the others.
+        let program =
+            program.with_environment(PARSER, target).with_arguments([format!("{place}/found/{target}")]);
+        let program = match private {
+            Some((_, seeds)) => program.with_arguments(seeds.iter().copied()),
+            None => program.with_arguments([
+                format!("{place}/seeds/{target}"),
+                format!("-dict={place}/seeds/{target}.dict"),
+            ]),
+        };
+        program.with_arguments([
             format!("-artifact_prefix={place}/found/{target}-"),
             format!("-max_total_time={}", self.seconds),
             format!("-max_len={MAX_LENGTH}"),
@@ -105,7 +134,7 @@ impl Fuzz {
 
 /// The names of all targets.
 fn all() -> impl Iterator<Item = &'static str> {
-    TARGETS.iter().chain(PARSERS).copied()
+    TARGETS.iter().chain(PARSERS).copied().chain(PRIVATE.iter().map(|(name, _)| *name))
 }
 
 fn seeds(place: &str) -> CommandLine {
@@ -138,6 +167,20 @@ mod tests {
         let error = parse("horse").unwrap_err().to_string();
         assert!(error.contains("`sse`, `aws_frames`"), "{error}");
         assert!(parse("--seconds").is_err());
+    }
+
+    #[test]
+    fn seeds_of_private_parsers_are_in_the_repository() {
+        let workspace = crate::workspace::Workspace::locate().unwrap();
+        for (name, seeds) in super::PRIVATE {
+            assert!(seeds.iter().all(|seeds| workspace.exists(seeds)), "{name}");
+        }
+        let line = parse("pdf").unwrap().fuzz_target("out/fuzz", "pdf").to_string();
+        assert!(
+            line.contains("release/private out/fuzz/found/pdf crates/lariat-tools")
+                && !line.contains("-dict"),
+            "{line}"
+        );
     }
 
     #[test]

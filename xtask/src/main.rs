@@ -102,6 +102,9 @@ fn perform(command: Command) -> Result<ExitCode> {
             let line = simulate::command_line("budgets", &arguments);
             return prove(&workspace, "budgets", &arguments, &line);
         }
+        Command::Interleavings(arguments) => {
+            return proof::interleavings(&arguments).pass_through(&workspace);
+        }
         Command::Agents => return proof::separate_binary("agents", &[]).pass_through(&workspace),
         Command::Wire(name, arguments) => {
             return wire::command_line(name, &arguments).pass_through(&workspace);
@@ -145,10 +148,10 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Catalogue(arguments) => catalogue::run(&workspace, &arguments)?,
         Command::Conformance => conformance::run(&workspace)?,
         Command::Connect => connect::run(&workspace)?,
+        Command::Schemas => suites::run(&workspace)?,
         Command::Editors => editors::run(&workspace)?,
         Command::ExternalAgents(words) => external_agents::run(&workspace, &words)?,
         Command::Sdk => sdk::run(&workspace)?,
-        Command::Schemas => suites::run(&workspace)?,
         Command::KillCli(arguments) => {
             return kill_cli::command_line(kill_cli::PROGRAM, &arguments)?.pass_through(&workspace);
         }

@@ -52,6 +52,10 @@ const CHECK: &[(&str, &str)] = &[
 const PROVE: &[(&str, &str)] = &[
     ("simulate [ARGS]", "Run the simulator on random seeds [--seeds N, --planted [NAME]]"),
     ("budgets [ARGS]", "Run random trees of runs under shared budgets [--trees N, --seed N, --planted]"),
+    (
+        "interleavings [ARGS]",
+        "Run locks, channels and threads in random orders of their steps [--schedules N, --seed N, names of scenarios]",
+    ),
     ("agents", "Run trees of 1,062 sub-agents: memory of idle ones, lost events, shared budgets"),
     (
         "sse [ARGS]",
@@ -208,6 +212,7 @@ pub(crate) enum Command {
     Simulate(Vec<String>),
     Budgets(Vec<String>),
     Agents,
+    Interleavings(Vec<String>),
     /// A proof of the model protocols, by name.
     Wire(&'static str, Vec<String>),
     /// A proof of the stores, by name.
@@ -288,6 +293,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command> {
         "words" => Command::Words(rest.to_vec()),
         "simulate" => Command::Simulate(rest.to_vec()),
         "budgets" => Command::Budgets(rest.to_vec()),
+        "interleavings" => Command::Interleavings(rest.to_vec()),
         "agents" => no_arguments(name, rest, Command::Agents)?,
         "sse" => Command::Wire("sse", rest.to_vec()),
         "catalogue" => Command::Catalogue(rest.to_vec()),

@@ -29,6 +29,12 @@ pub(crate) fn shell(arguments: &[String]) -> CommandLine {
         .with_arguments(arguments)
 }
 
+/// The proof of locks, channels and threads. It is optimised because it runs hundreds of thousands of orders.
+pub(crate) fn interleavings(arguments: &[String]) -> CommandLine {
+    CommandLine::cargo("run --profile proof --locked -p lariat-interleavings --bin interleavings --")
+        .with_arguments(arguments)
+}
+
 /// The proof of the token accounting, with tokenizers that simulate those of the providers.
 pub(crate) fn tokens(arguments: &[String]) -> CommandLine {
     CommandLine::cargo("run --locked -p lariat-proofs --features tokens --bin tokens --")

@@ -20,6 +20,8 @@ const PROOFS: &[(&str, &str)] = &[
     ("simulate", "simulate --seeds 12000"),
     ("budgets", "budgets --trees 2000"),
     ("agents", "agents"),
+    // The tests run other orders.
+    ("interleavings", "interleavings --schedules 200 --seed 2"),
     ("sse", "wire sse --streams 3 --random 20"),
     ("histories", "wire histories --count 2000"),
     ("compactions", "wire compactions --count 500 --planted"),

@@ -92,6 +92,8 @@ pub(super) const ROWS: &[Row] = &[
             "simulate --planted",
             "budgets",
             "budgets --planted",
+            "interleavings",
+            "mistakes interleavings:",
         ],
         gap: Gap::None,
     },
@@ -228,6 +230,8 @@ pub(super) const ROWS: &[Row] = &[
         title: "Fuzzing and supply chain",
         target: "every parser fuzzed, two builds identical, no known advisory",
         commands: &["fuzz", "dist --check", "deny --advisories"],
-        gap: Gap::Partial("Miri, and targets for archives, PDFs and stream-json"),
+        gap: Gap::Partial(
+            "Miri, whose interpreter cannot run what our unsafe code does: it calls the kernel",
+        ),
     },
 ];

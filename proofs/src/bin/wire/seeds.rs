@@ -33,7 +33,8 @@ fn write(directory: &Path, name: &str, inputs: impl Iterator<Item = Vec<u8>>) ->
         words.extend(keys(&input));
         fs::write(place.join(number.to_string()), input).map_err(failed)?;
     }
-    let mut dictionary = String::new();
+    // libFuzzer refuses an empty file.
+    let mut dictionary = "# The words of the seeds.\n".to_owned();
     for word in words {
         let _ = writeln!(dictionary, "\"\\\"{word}\\\"\"");
     }
