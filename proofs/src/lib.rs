@@ -18,6 +18,7 @@ pub mod power_loss;
 pub mod proof;
 #[cfg(feature = "wire")]
 pub mod server;
+#[cfg(feature = "simulate")]
 pub mod sim;
 #[cfg(feature = "suites")]
 pub mod suites;

@@ -162,6 +162,19 @@ impl FaultyStore {
         }
     }
 
+    /// Shows what is physically in a journal, without a copy and in the form in which it was written.
+    pub fn inspect<T>(&self, session_id: &SessionId, look: impl FnOnce(&[Event]) -> T) -> T {
+        let state = self.lock();
+        look(state.journals.get(session_id).map(|journal| journal.present.as_slice()).unwrap_or_default())
+    }
+
+    /// The sessions with a journal, in the order of their ids.
+    pub fn sessions(&self) -> Vec<SessionId> {
+        let mut sessions: Vec<SessionId> = self.lock().journals.keys().cloned().collect();
+        sessions.sort();
+        sessions
+    }
+
     /// What was acknowledged, in order: each event must survive, at its position.
     ///
     /// An acknowledgement includes everything before it, because the writer has seen the position of its
@@ -222,12 +235,12 @@ impl FaultyStore {
         }
     }
 
-    /// Lets an operation that is not an append succeed, delays it, or makes it fail.
-    async fn pass(&self, operation: Operation) -> Result<(), StoreError> {
+    /// Lets an operation that is not an append succeed, delays it, or makes it fail. Returns what happens to a snapshot.
+    async fn pass(&self, operation: Operation) -> Result<OperationFault, StoreError> {
         let life = self.enter().await;
         let trouble = self.lock().trouble.as_mut().map(|plan| plan(operation)).unwrap_or_default();
         match trouble {
-            OperationFault::None => {}
+            OperationFault::None | OperationFault::Lost | OperationFault::Torn => {}
             OperationFault::Unavailable => return Err(unavailable()),
             OperationFault::Delayed(duration) => self.wait(duration, life).await,
             OperationFault::Crash => {
@@ -235,7 +248,7 @@ impl FaultyStore {
                 std::future::pending::<()>().await;
             }
         }
-        Ok(())
+        Ok(trouble)
     }
 
     async fn append_planned(&self, append: Append<'_>) -> Result<Ack, StoreError> {
@@ -361,6 +374,14 @@ impl State {
     }
 }
 
+/// A snapshot as a fault leaves it.
+fn torn(mut snapshot: Snapshot, fault: OperationFault) -> Snapshot {
+    if fault == OperationFault::Torn {
+        snapshot.state.truncate(snapshot.state.len() / 2);
+    }
+    snapshot
+}
+
 fn unavailable() -> StoreError {
     StoreError::Unavailable("injected fault".to_owned())
 }
@@ -422,11 +443,15 @@ impl SessionStore for FaultyStore {
         snapshot: Snapshot,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            self.pass(Operation::Snapshot).await?;
+            let fault = self.pass(Operation::Snapshot).await?;
             let mut state = self.lock();
             let journal = state.journals.get_mut(session_id);
             let journal = journal.ok_or_else(|| StoreError::NotFound(session_id.to_string()))?;
-            journal.snapshots.push(snapshot);
+            journal.snapshots.extend(
+                Some(snapshot)
+                    .filter(|_| fault != OperationFault::Lost)
+                    .map(|snapshot| torn(snapshot, fault)),
+            );
             Ok(())
         })
     }
@@ -437,11 +462,15 @@ impl SessionStore for FaultyStore {
         seq: u64,
     ) -> BoxFuture<'a, Result<Option<Snapshot>, StoreError>> {
         Box::pin(async move {
-            self.pass(Operation::Snapshot).await?;
+            let fault = self.pass(Operation::Snapshot).await?;
             let state = self.lock();
             let kept = state.journals.get(session_id).map(|journal| journal.snapshots.as_slice());
             let fitting = kept.unwrap_or_default().iter().filter(|snapshot| snapshot.seq <= seq);
-            Ok(fitting.max_by_key(|snapshot| snapshot.seq).cloned())
+            let newest = fitting.clone().max_by_key(|snapshot| snapshot.seq);
+            let is_found =
+                |at: u64| fault != OperationFault::Lost || newest.is_none_or(|newest| at < newest.seq);
+            let found = fitting.filter(|snapshot| is_found(snapshot.seq)).max_by_key(|snapshot| snapshot.seq);
+            Ok(found.cloned().map(|snapshot| torn(snapshot, fault)))
         })
     }
 

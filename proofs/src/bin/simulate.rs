@@ -10,12 +10,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use lariat_proofs::proof::found_no_fault;
-use lariat_proofs::sim::{Failure, Report, simulate};
+use lariat_proofs::sim::{Failure, Report, World, explain, simulate};
 
 const USAGE: &str = "\
 usage: simulate [--seeds N] [--start SEED] [--threads N]   run N seeds [default: 10000]
-       simulate --seed SEED                                run one seed and print everything observed
-       simulate --until-fault [--seeds N]                  run N seeds in order until one fails [default: 20000]";
+       simulate --seed SEED [--log]                        run one seed twice; tell the shortest run that fails [--log: everything observed]
+       simulate --until-fault [--seeds N]                  run N seeds in order until one fails [default: 20000]
+
+options: --world NAME   one world only: loops, agents";
 
 struct Options {
     seeds: u64,
@@ -23,6 +25,8 @@ struct Options {
     threads: usize,
     replay: Option<u64>,
     until_fault: bool,
+    worlds: Vec<World>,
+    prints_log: bool,
 }
 
 fn main() -> ExitCode {
@@ -34,7 +38,10 @@ fn main() -> ExitCode {
         }
     };
     let ok = match options.replay {
-        Some(seed) => replay(seed),
+        // Every world, also after a failure.
+        Some(seed) => {
+            options.worlds.iter().fold(true, |ok, world| replay(*world, seed, options.prints_log) && ok)
+        }
         None if options.until_fault => run_until_fault(&options),
         None => run_seeds(&options),
     };
@@ -43,9 +50,22 @@ fn main() -> ExitCode {
 
 fn parse(arguments: Vec<String>) -> Result<Options, String> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut options = Options { seeds: 0, start: 0, threads, replay: None, until_fault: false };
+    let mut options = Options {
+        seeds: 0,
+        start: 0,
+        threads,
+        replay: None,
+        until_fault: false,
+        worlds: World::ALL.to_vec(),
+        prints_log: false,
+    };
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
+        if argument == "--world" {
+            let name = arguments.next().ok_or("--world needs a name")?;
+            options.worlds = vec![World::named(&name).ok_or_else(|| format!("unknown world `{name}`"))?];
+            continue;
+        }
         let mut number = || {
             let text = arguments.next().ok_or_else(|| format!("{argument} needs a number"))?;
             text.replace('_', "").parse::<u64>().map_err(|_| format!("`{text}` is not a number"))
@@ -56,6 +76,7 @@ fn parse(arguments: Vec<String>) -> Result<Options, String> {
             "--threads" => options.threads = usize::try_from(number()?).unwrap_or(1).max(1),
             "--seed" => options.replay = Some(number()?),
             "--until-fault" => options.until_fault = true,
+            "--log" => options.prints_log = true,
             _ => return Err(format!("unknown argument `{argument}`")),
         }
     }
@@ -66,21 +87,33 @@ fn parse(arguments: Vec<String>) -> Result<Options, String> {
 }
 
 /// Runs one seed twice, to show whether the run is reproducible.
-fn replay(seed: u64) -> bool {
-    match (simulate(seed), simulate(seed)) {
+fn replay(world: World, seed: u64, prints_log: bool) -> bool {
+    match (simulate(world, seed), simulate(world, seed)) {
         (Ok(first), Ok(second)) => {
-            println!("seed {seed}: no violation\n{first:#?}");
+            println!("seed {seed} of `{}`: no violation\n{first:#?}", world.name());
             if first != second {
                 println!("but a second run differs:\n{second:#?}");
             }
             first == second
         }
         (Err(failure), _) | (_, Err(failure)) => {
-            failure.log.iter().for_each(|line| println!("{line}"));
-            println!("\n{failure}");
+            if prints_log {
+                failure.log.iter().for_each(|line| println!("{line}"));
+                println!("\n{failure}\n");
+            }
+            tell(&failure);
             false
         }
     }
+}
+
+/// Prints the shortest run that fails like this one, as a story.
+fn tell(failure: &Failure) {
+    let shortest = explain(failure);
+    println!("{failure}\n");
+    println!("The shortest run that fails in this way ({} disturbances left out):\n", shortest.left_out);
+    shortest.story.iter().zip(1..).for_each(|(sentence, number)| println!("{number:>4}  {sentence}"));
+    println!("\nThen: {}", shortest.violation);
 }
 
 /// Runs many seeds on all threads and stops at the first failure.
@@ -106,11 +139,13 @@ fn run_seeds(options: &Options) -> bool {
                             started.elapsed().as_secs_f64()
                         );
                     }
-                    match simulate(seed) {
-                        Ok(report) => sum.add(&report),
-                        Err(failure) => {
-                            stop.store(true, Ordering::Relaxed);
-                            total.lock().unwrap_or_else(PoisonError::into_inner).1 = Some(failure);
+                    for world in &options.worlds {
+                        match simulate(*world, seed) {
+                            Ok(report) => sum.add(&report),
+                            Err(failure) => {
+                                stop.store(true, Ordering::Relaxed);
+                                total.lock().unwrap_or_else(PoisonError::into_inner).1 = Some(failure);
+                            }
                         }
                     }
                 }
@@ -121,8 +156,12 @@ fn run_seeds(options: &Options) -> bool {
     let (report, failure) = total.into_inner().unwrap_or_else(PoisonError::into_inner);
     let seconds = started.elapsed().as_secs_f64();
     if let Some(failure) = failure {
-        failure.log.iter().rev().take(40).rev().for_each(|line| println!("{line}"));
-        println!("\n{failure}\nreplay it with: cargo xtask simulate --seed {}", failure.seed);
+        tell(&failure);
+        println!(
+            "\nreplay it with: cargo xtask simulate --world {} --seed {}",
+            failure.world.name(),
+            failure.seed
+        );
         return false;
     }
     println!("seeds             {:>14}", options.seeds);
@@ -132,6 +171,8 @@ fn run_seeds(options: &Options) -> bool {
     println!("store faults      {:>14}", report.faults);
     println!("model requests    {:>14}", report.requests);
     println!("tool executions   {:>14}", report.executions);
+    println!("sub-agents        {:>14}", report.sub_agents);
+    println!("commands          {:>14}", report.commands);
     println!("prefixes recovered{:>14}", report.prefixes);
     println!("virtual hours     {:>14.1}", report.virtual_ms as f64 / 3.6e6);
     println!("seconds           {seconds:>14.1}  ({:.0} seeds/s)", options.seeds as f64 / seconds);
@@ -143,11 +184,8 @@ fn run_until_fault(options: &Options) -> bool {
     // The fault is printed in one line, without a backtrace.
     std::panic::set_hook(Box::new(|_| {}));
     let fault = (options.start..options.start.saturating_add(options.seeds)).find_map(|seed| {
-        match std::panic::catch_unwind(|| simulate(seed)) {
-            Ok(Ok(_)) => None,
-            Ok(Err(failure)) => Some(format!("seed {seed}: {}", failure.violation)),
-            Err(_) => Some(format!("seed {seed}: an assertion failed")),
-        }
+        let failure = options.worlds.iter().find_map(|world| simulate(*world, seed).err());
+        failure.map(|failure| failure.to_string())
     });
     found_no_fault(fault.as_deref())
 }

@@ -1,78 +1,65 @@
-//! The simulator: runs the real machine and the real driver in a world generated from a seed.
+//! The simulator: runs the product in worlds generated from a seed.
 //!
-//! The seed decides everything: what the model replies and how its stream breaks, what tools do, who approves
-//! when or never, which store operations fail, when a user sends a message or cancels, where the process
-//! dies. After every step the invariants are checked; after the run, every prefix of its journal is
-//! recovered. The same seed gives the same run.
-//! `life` has the lives of the simulated process, `process` what it does, `world` and `loop_ports` its environment, `order` and
-//! `check` the invariants. Half of what the process does are branches: loops that run at the same time in one session, each a
-//! task of its own, so that the seed also decides which loop runs next.
+//! The seed decides everything: what models reply and how their streams break, what tools do, who approves when or never, which
+//! calls of the store fail, when users send messages or cancel, when the clock jumps, where the process dies. After every step
+//! the invariants are checked. The same seed gives the same run.
+//!
+//! - `loops` is a world of one session below the SDK: the machine and its driver, loops and branches.
+//! - `agents` is a world of a tree of agents: an `Agent`, its sub-agents and theirs, each with a session of its own. It runs on
+//!   tokio, as in production; `steps`, `wall_clock` and `process_store` make that repeatable.
+//! - `choice`, `shrink` and `story` explain a seed that fails: the fewest disturbances that still fail, in sentences.
+//! - `witness` keeps what the store reported to its callers, and `disk` makes the store fail.
 
-mod check;
-mod entry;
-mod life;
-mod loop_ports;
-mod order;
-mod process;
+mod agents;
+mod choice;
+mod disk;
+mod lineage;
+mod loops;
+mod process_store;
+mod report;
+mod shrink;
+mod steps;
+mod story;
 mod violation;
-mod watch;
-mod world;
+mod wall_clock;
+mod witness;
 
-use std::fmt;
+use choice::{Choices, LeftOut};
 
-use lariat_test::SeededRandom;
-
+pub use report::{Failure, Report};
 pub use violation::Violation;
 
-/// Totals of one seed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Report {
-    /// Events in the journal.
-    pub events: u64,
-    /// Number of processes.
-    pub lives: u64,
-    /// Faults the store injected.
-    pub faults: u64,
-    /// Tool executions.
-    pub executions: u64,
-    /// Requests to the model.
-    pub requests: u64,
-    /// Recovered prefixes of the journal.
-    pub prefixes: u64,
-    /// Virtual milliseconds.
-    pub virtual_ms: u64,
-    /// A hash of all observations: equal for equal runs.
-    pub fingerprint: u64,
+/// A world of the simulator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum World {
+    /// Loops and branches of one session, without an agent.
+    Loops,
+    /// An agent and its sub-agents.
+    Agents,
 }
 
-impl Report {
-    /// Adds the totals of another seed.
-    pub fn add(&mut self, other: &Self) {
-        self.events += other.events;
-        self.lives += other.lives;
-        self.faults += other.faults;
-        self.executions += other.executions;
-        self.requests += other.requests;
-        self.prefixes += other.prefixes;
-        self.virtual_ms += other.virtual_ms;
-        self.fingerprint ^= other.fingerprint;
+impl World {
+    /// All worlds.
+    pub const ALL: [Self; 2] = [Self::Loops, Self::Agents];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Loops => "loops",
+            Self::Agents => "agents",
+        }
     }
-}
 
-/// A seed that broke an invariant.
-#[derive(Clone, Debug)]
-pub struct Failure {
-    /// The seed.
-    pub seed: u64,
-    /// What was broken.
-    pub violation: Violation,
-    /// All observations up to then, one per line.
-    pub log: Vec<String>,
-}
+    /// The world with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|world| world.name() == name)
+    }
 
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "seed {}: {}", self.seed, self.violation)
+    fn play(self, seed: u64, choices: Choices) -> Result<Report, Box<Failure>> {
+        match self {
+            Self::Loops => loops::play(seed, choices),
+            Self::Agents => agents::play(seed, choices),
+        }
     }
 }
 
@@ -80,11 +67,22 @@ impl fmt::Display for Failure {
 ///
 /// # Errors
 /// Fails if an invariant is broken.
-pub fn simulate(seed: u64) -> Result<Report, Box<Failure>> {
-    let mut session = life::Session::new(&SeededRandom::new(seed));
-    let outcome = session.play().and_then(|()| check::finished(&session));
-    match outcome {
-        Ok(prefixes) => Ok(session.report(prefixes)),
-        Err(violation) => Err(Box::new(Failure { seed, violation, log: session.log() })),
-    }
+pub fn simulate(world: World, seed: u64) -> Result<Report, Box<Failure>> {
+    world.play(seed, Choices::new(LeftOut::default(), choice::Telling::Silent))
+}
+
+/// Runs a seed that fails again and again with fewer disturbances, and tells the shortest run that still fails in the same way.
+pub fn explain(failure: &Failure) -> Failure {
+    shrink::shrink(failure, |left_out, telling| {
+        failure.world.play(failure.seed, Choices::new(left_out.clone(), telling)).err()
+    })
+}
+
+/// Plays a world; a panic of the code is a violation like any other.
+fn guarded<T>(play: impl FnOnce() -> Result<T, Violation>) -> Result<T, Violation> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(play)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        Err(Violation::Panicked(text.unwrap_or_default()))
+    })
 }

@@ -6,9 +6,12 @@ use lariat_core::id::ToolCallId;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {
-    /// An acknowledged event was lost or moved.
-    #[error("an acknowledged event was lost or moved")]
-    AcknowledgedLost,
+    /// An acknowledged event was lost, moved or changed.
+    #[error("an acknowledged event was lost, moved or changed: {0}")]
+    AcknowledgedLost(String),
+    /// An observer missed a durable event, or saw one twice.
+    #[error("an observer missed an event or saw one twice: {0}")]
+    ObserverGap(String),
     /// An observer saw a durable event that was not acknowledged.
     #[error("an observer saw an event before it was acknowledged: {0}")]
     SeenBeforeAcknowledged(String),
@@ -52,8 +55,11 @@ pub enum Violation {
     #[error("unexplained error: {0}")]
     WrongError(String),
     /// An accepted message is not in the journal.
-    #[error("a message that was accepted is not in the journal")]
-    LostText,
+    #[error("a message that was accepted is not in the journal: {0}")]
+    LostText(String),
+    /// The code itself panicked: a failed assertion.
+    #[error("a panic: {0}")]
+    Panicked(String),
     /// A loop could not be recovered.
     #[error("a loop could not be recovered: {0}")]
     NotRecovered(String),
@@ -66,6 +72,18 @@ pub enum Violation {
     /// A writer violated the contract of the store.
     #[error("a writer violated the contract of the store: {0}")]
     Misuse(String),
+    /// A sub-agent worked after its end, or after that of an agent above it.
+    #[error("a sub-agent works on after its end: {0}")]
+    RanAgain(String),
+    /// The journals of a tree of agents contradict each other.
+    #[error("wrong tree of agents: {0}")]
+    WrongTree(String),
+    /// A parent records another usage of a sub-agent than its journal says.
+    #[error("wrong usage of a sub-agent: {0}")]
+    WrongUsage(String),
+    /// A budget was exceeded by more than the open calls.
+    #[error("a budget was exceeded: {0}")]
+    OverBudget(String),
     /// Recovery from a prefix of the journal failed.
     #[error("recovery after event {at}: {what}")]
     Prefix {

@@ -15,7 +15,7 @@ use crate::workspace::Workspace;
 /// The binaries of the proofs that catch mistakes in the product.
 pub(super) const NAMES: [&str; 5] = ["simulate", "budgets", "escape", "undo", "shell"];
 /// The crate with the proofs, and what they need of it.
-const PACKAGE: &str = "-p lariat-proofs --no-default-features --features tools,guard";
+const PACKAGE: &str = "-p lariat-proofs --no-default-features --features simulate,tools,guard";
 const PROFILE: &str = "proof";
 /// The copy that is shared by the proofs.
 const COPY: &str = "planted";

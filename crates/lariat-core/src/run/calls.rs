@@ -426,8 +426,13 @@ impl Run {
 
     /// Records the result of a tool call that never ran.
     fn record_unrun(&mut self, at: usize, why: &str) {
-        let Some(call) = self.call_at(at).filter(|call| call.result.is_none()) else { return };
-        let call = Arc::clone(&call.call);
+        let Some(state) = self.call_at(at).filter(|call| call.result.is_none()) else { return };
+        let call = Arc::clone(&state.call);
+        // A crash may separate the record of a sub-agent from the start of its call. Then it never begins.
+        let unstarted = state.sub_agent.clone().filter(|_| !matches!(state.phase, CallPhase::Ended));
+        if let Some(sub_agent) = unstarted {
+            self.end_unreported(call.id.clone(), &sub_agent, Some(why));
+        }
         let message = self.result_message(&call, vec![Content::text(why)], true);
         self.record_message(message);
     }

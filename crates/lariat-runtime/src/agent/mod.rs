@@ -44,4 +44,4 @@ pub use output::AgentOutput;
 pub use parallel::{ParallelLoopResult, agent_loop_parallel, agent_loop_parallel_recover};
 pub use plan::{Plan, PlanDecision, PlannedChange};
 pub use stream::RunStream;
-pub(crate) use sub_agent::{SubAgentEnd, SubAgentStart, run_sub_agent};
+pub(crate) use sub_agent::{SubAgentEnd, SubAgentFailure, SubAgentStart, run_sub_agent};

@@ -1,11 +1,13 @@
 //! Runs the loop of a sub-agent in its own session: starts it, or resumes it where its journal ends.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use lariat_core::cancel::CancellationToken;
 use lariat_core::content::joined_text;
 use lariat_core::event::{AgentEvent, RunOutcome};
 use lariat_core::message::AgentMessage;
+use lariat_core::session::SessionFold;
 use lariat_core::usage::Usage;
 
 use super::context::{AgentContext, AgentLoopConfig};
@@ -14,6 +16,14 @@ use super::forward::EventSender;
 use super::loops::{begin_and_drive, recover, with_events};
 use crate::budget::BudgetPool;
 use crate::drive::RunHandle;
+
+/// Delays after failed attempts to read what a sub-agent used. Its parent waits meanwhile.
+const USAGE_RETRIES: [Duration; 4] = [
+    Duration::from_millis(50),
+    Duration::from_millis(100),
+    Duration::from_millis(200),
+    Duration::from_millis(400),
+];
 
 /// How a sub-agent starts.
 pub(crate) struct SubAgentStart {
@@ -39,6 +49,13 @@ pub(crate) struct SubAgentEnd {
     pub(crate) turns: u32,
 }
 
+/// Why a sub-agent has no end.
+pub(crate) struct SubAgentFailure {
+    pub(crate) error: AgentError,
+    /// What it and its own sub-agents used until then, as far as its journal tells.
+    pub(crate) usage: Usage,
+}
+
 /// Runs a sub-agent to its end and releases its session. A sub-agent that has ended does not run again.
 pub(crate) async fn run_sub_agent(
     SubAgentStart { prompt, is_resumed, is_completed, handle, pool }: SubAgentStart,
@@ -46,7 +63,7 @@ pub(crate) async fn run_sub_agent(
     config: &AgentLoopConfig,
     sender: impl EventSender,
     cancel: CancellationToken,
-) -> Result<SubAgentEnd, AgentError> {
+) -> Result<SubAgentEnd, SubAgentFailure> {
     let started = |run: RunHandle| drop(handle.set(run));
     let ended = with_events(context, sender, async |context| {
         if is_completed {
@@ -76,12 +93,31 @@ pub(crate) async fn run_sub_agent(
         Ok(None) => Box::pin(recorded_end(context)).await,
         Err(error) => Err(error),
     };
-    let usage = *context.memory.ledger().usage();
+    let usage = match &end {
+        Ok(_) => *context.memory.ledger().usage(),
+        Err(_) => Box::pin(recorded_usage(context, config)).await,
+    };
     // An earlier process may have recorded findings that no agent above knows.
     context.memory.findings().iter().for_each(|finding| config.ports.lineage.share_finding(finding));
     // If the store fails, the claim remains until the journal is dropped.
     let _ = context.journal().release().await;
-    end.map(|(text, outcome, turns)| SubAgentEnd { text, outcome, usage, turns })
+    match end {
+        Ok((text, outcome, turns)) => Ok(SubAgentEnd { text, outcome, usage, turns }),
+        Err(error) => Err(SubAgentFailure { error, usage }),
+    }
+}
+
+/// Reads what a sub-agent used whose run stopped before its end: its parent's limits include it.
+async fn recorded_usage(context: &AgentContext, config: &AgentLoopConfig) -> Usage {
+    let clock = &config.ports.clock;
+    for delay in USAGE_RETRIES {
+        match context.journal().read_from(0).await {
+            Ok(events) => return *SessionFold::of(&events).memory().ledger().usage(),
+            Err(error) if error.is_retryable() => clock.sleep_until(clock.now().after(delay)).await,
+            Err(_) => break,
+        }
+    }
+    *context.memory.ledger().usage()
 }
 
 /// Reads how a sub-agent ended in an earlier process.

@@ -62,7 +62,7 @@ impl ParentRun {
     }
 
     /// Returns what the sub-agent used so far.
-    pub(super) fn used(&self) -> Usage {
+    pub(crate) fn used(&self) -> Usage {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -19,6 +19,7 @@ use lariat_core::message::AgentMessage;
 use lariat_core::model::{SystemPrompt, ToolChoice};
 use lariat_core::run::{RunConfig, SUB_AGENT_CONFIG};
 use lariat_core::tool::{RecordedSubAgent, ToolContext, ToolError, ToolResult};
+use lariat_core::usage::Usage;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
@@ -28,8 +29,8 @@ use super::settings::{SubAgent, SubAgentTools};
 use super::share_finding::ShareFinding;
 use super::status::StatusReporter;
 use crate::agent::{
-    AgentContext, AgentError, AgentLoopConfig, EventSender, SubAgentEnd, SubAgentStart, add_secrets,
-    observer_sender, run_sub_agent,
+    AgentContext, AgentError, AgentLoopConfig, EventSender, SubAgentEnd, SubAgentFailure, SubAgentStart,
+    add_secrets, observer_sender, run_sub_agent,
 };
 use crate::compaction::Recall;
 use crate::drive::{
@@ -124,7 +125,16 @@ impl SubAgent {
             }
         };
         policy.release_files(&recorded.session_id);
-        let end = end.map_err(|error| ToolError::Failed(format!("the sub-agent failed: {error}")))?;
+        let end = match end {
+            Ok(end) => end,
+            Err(SubAgentFailure { error, usage }) => {
+                let error = format!("the sub-agent failed: {error}");
+                // What it reported while it ran includes replies that its journal does not have.
+                let usage = Some(parent.used()).filter(|used| *used != Usage::default()).unwrap_or(usage);
+                parent.end(RunOutcome::Failed { error: error.clone() }, usage);
+                return Err(ToolError::Failed(error));
+            }
+        };
         parent.end(end.outcome.clone(), end.usage);
         if context.cancel.is_cancelled() {
             return Err(ToolError::Cancelled);
@@ -153,7 +163,7 @@ impl SubAgent {
         (ports, run): (Ports, RunConfig),
         sender: impl EventSender + 'static,
         cancel: CancellationToken,
-    ) -> BoxFuture<'static, Result<SubAgentEnd, AgentError>> {
+    ) -> BoxFuture<'static, Result<SubAgentEnd, SubAgentFailure>> {
         let mut config = AgentLoopConfig::new(ports, run, Some(SUB_AGENT_CONFIG.to_owned()));
         config.missing_approver = MissingApprover::Wait;
         let journal = Arc::new(parent.journal.of_session(recorded.session_id.clone()));
@@ -305,15 +315,16 @@ fn agent_id(recorded: &RecordedSubAgent) -> String {
 
 /// The task of a sub-agent. Dropping it cancels the sub-agent, which then ends by itself.
 struct ChildTask {
-    task: JoinHandle<Result<SubAgentEnd, AgentError>>,
+    task: JoinHandle<Result<SubAgentEnd, SubAgentFailure>>,
     cancel: CancellationToken,
 }
 
 impl Future for ChildTask {
-    type Output = Result<SubAgentEnd, AgentError>;
+    type Output = Result<SubAgentEnd, SubAgentFailure>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.task).poll(context).map(|end| end.unwrap_or(Err(AgentError::TaskLost)))
+        let lost = || Err(SubAgentFailure { error: AgentError::TaskLost, usage: Usage::default() });
+        Pin::new(&mut self.task).poll(context).map(|end| end.unwrap_or_else(|_| lost()))
     }
 }
 

@@ -51,6 +51,11 @@ pub enum OperationFault {
     Delayed(Duration),
     /// The process dies, as with [`Fault::Crash`].
     Crash,
+    /// A snapshot that is stored vanishes, and one that is read is missing: the store finds the one before it, or none. Other
+    /// operations succeed.
+    Lost,
+    /// Only the first half of a snapshot is stored or read. Other operations succeed.
+    Torn,
 }
 
 /// An operation that is not an append.

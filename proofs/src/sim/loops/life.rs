@@ -1,10 +1,11 @@
 //! The lives of a simulated process: start, run, die, repeat. `process` says what it runs.
 //!
-//! Sends commands to the process at any step, and kills it at any step. It leaves the last life undisturbed,
+//! Sends commands to the process, lets the clock jump and kills the process at any step. It leaves the last life undisturbed,
 //! so that everything that can end does.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 use lariat_core::clock::Clock;
 use lariat_core::event::{AgentEvent, QueueKind};
@@ -12,15 +13,18 @@ use lariat_core::id::{LoopId, MessageId, RequestId};
 use lariat_core::message::AgentMessage;
 use lariat_core::permission::PermissionDecision;
 use lariat_core::store::StoreError;
-use lariat_core::time::Minter;
+use lariat_core::time::{Minter, Timestamp};
 use lariat_runtime::drive::{DriveError, Journal, JournalConfig, RunHandle};
-use lariat_test::{EPOCH, Executor, Fault, SeededRandom, Step};
+use lariat_test::{EPOCH, Executor, SeededRandom, Step};
 
-use super::Report;
+use super::super::World as Worlds;
+use super::super::choice::{ChoiceKind, Choices};
+use super::super::report::{Failure, Report};
+use super::super::violation::Violation;
 use super::entry::Entry;
 use super::process::{Process, ProcessLink};
-use super::violation::Violation;
-use super::world::{SimTask, World};
+use super::reader::LaggingReader;
+use super::world::World;
 
 /// Events between two snapshots: few, so that most recoveries use one.
 const SNAPSHOT_EVERY: u64 = 6;
@@ -29,6 +33,12 @@ const SNAPSHOT_EVERY: u64 = 6;
 const TROUBLED_LIVES: u64 = 5;
 /// Maximum steps of a life. The longest legitimate ones take a few thousand.
 const STEPS_PER_LIFE: u64 = 50_000;
+/// The shortest and the longest time in which a process dies, in steps: each longer time is twice the one before, so that
+/// deaths are as likely early as late.
+const SHORTEST_LIFE: u64 = 20;
+const LIFE_DOUBLINGS: u64 = 9;
+/// The longest jump of the clock, forwards and backwards.
+const LONGEST_JUMP: Duration = Duration::from_secs(2 * 3_600);
 /// Capacity for events between two drains: none may be coalesced or read again here.
 const OBSERVER_CAPACITY: usize = 100_000;
 
@@ -38,29 +48,40 @@ pub(super) struct Session {
     pub(super) world: World,
     random: SeededRandom,
     lives: u64,
+    /// Messages that runs of this process accepted.
     spoken: Vec<SentMessage>,
+    /// How many messages users sent.
+    sent: usize,
+    reader: LaggingReader,
     chatty: bool,
     impatient: bool,
+    /// How far the clock jumped in all.
+    pub(super) jumped: Duration,
 }
 
 /// A message that a user sent to a run and the run accepted.
-pub(super) struct SentMessage {
-    pub(super) id: MessageId,
-    life: u64,
+struct SentMessage {
+    id: MessageId,
+    loop_id: LoopId,
 }
 
 impl Session {
-    pub(super) fn new(seed: &SeededRandom) -> Self {
+    pub(super) fn new(seed: &SeededRandom, choices: Choices) -> Self {
         let mut random = seed.fork("fate");
         let (chatty, impatient) = (random.chance(50), random.chance(30));
+        let world = World::new(seed, choices);
+        let reader = LaggingReader::new(world.session_id.clone(), world.book.clone());
         Self {
             seed: seed.seed(),
-            world: World::new(seed),
+            world,
             random,
             lives: 0,
             spoken: Vec::new(),
+            sent: 0,
+            reader,
             chatty,
             impatient,
+            jumped: Duration::ZERO,
         }
     }
 
@@ -69,12 +90,12 @@ impl Session {
         loop {
             let troubled = self.lives < TROUBLED_LIVES;
             if !troubled {
-                self.world.store.heal();
+                self.world.disk.store.heal();
             }
-            self.world.store.reopen();
+            self.world.disk.store.reopen();
             self.lives += 1;
             let done = self.live(troubled)?;
-            self.check_acknowledged()?;
+            self.world.book.check(&self.world.disk.store)?;
             if done {
                 return Ok(());
             }
@@ -95,12 +116,13 @@ impl Session {
             JournalConfig { snapshot_every: SNAPSHOT_EVERY, ..JournalConfig::default() },
         ));
         world.watch.begin_life(self.lives, journal.hub().subscribe(OBSERVER_CAPACITY));
+        self.reader.reconnect(&journal);
         let link = Arc::new(ProcessLink::default());
-        let mut executor = Executor::new(world.clock.clone(), self.random.fork("order"));
-        let main = executor.spawn(Process::of(world, journal, Arc::clone(&link)).run());
+        let order = self.random.fork(&format!("order {}", self.lives));
+        let mut executor = Executor::new(world.clock.clone(), order);
+        let main = executor.spawn(Process::of(world, Arc::clone(&journal), Arc::clone(&link)).run());
         let mut tasks = vec![main];
-        let steps = 80 * self.width();
-        let death = (troubled && self.random.chance(50)).then(|| self.random.below(steps));
+        let death = self.death().filter(|_| troubled && self.world.choices.disturb(ChoiceKind::Death));
         let mut stopped: Vec<LoopId> = Vec::new();
         for step in 0..STEPS_PER_LIFE {
             let done = executor.step();
@@ -112,16 +134,21 @@ impl Session {
             {
                 return Err(violation);
             }
-            if self.world.store.is_crashed() || death == Some(step) {
-                self.world.store.crash();
+            if self.random.chance(10) {
+                self.reader.look()?;
+            }
+            if self.world.disk.store.is_crashed() || death == Some(step) {
+                self.world.choices.tell(|| format!("Process {} dies, after {step} steps.", self.lives));
+                self.world.disk.store.crash();
                 for task in tasks {
                     executor.kill(task);
                 }
+                self.check_spoken(&link)?;
                 return Ok(false);
             }
             match done {
-                Step::Finished(task) if task == main => return self.after_end(&link),
-                Step::Idle => return self.after_end(&link),
+                Step::Finished(task) if task == main => return self.after_end(&link, &journal),
+                Step::Idle => return self.after_end(&link, &journal),
                 // Without limits a tool or an approval may take forever; then the user cancels each loop, once.
                 Step::Stalled => {
                     let handles = link.with(|link| link.handles.clone());
@@ -143,38 +170,35 @@ impl Session {
         Err(Violation::NeverEnds)
     }
 
-    /// Returns the most loops that run at the same time.
-    fn width(&self) -> u64 {
-        let width = |task: &SimTask| match task {
-            SimTask::Loop => 1,
-            SimTask::Branches { count, .. } => *count as u64,
-        };
-        self.world.tasks.iter().map(width).max().unwrap_or(1)
+    /// Draws the step at which the process dies, in half of the lives.
+    fn death(&mut self) -> Option<u64> {
+        let (dies, doublings) = (self.random.chance(50), self.random.below(LIFE_DOUBLINGS));
+        let step = self.random.below(SHORTEST_LIFE << doublings);
+        dies.then_some(step)
     }
 
-    fn after_end(&mut self, link: &ProcessLink) -> Result<bool, Violation> {
-        let (result, unread) = link.with(|link| (link.result.take(), std::mem::take(&mut link.unread)));
-        // Messages that the run returned unread were not lost.
-        let returned: Vec<MessageId> = unread.iter().map(AgentMessage::id).collect();
-        self.spoken.retain(|spoken| !returned.contains(&spoken.id));
-        match result {
+    fn after_end(&mut self, link: &ProcessLink, journal: &Journal) -> Result<bool, Violation> {
+        self.check_spoken(link)?;
+        match link.with(|link| link.result.take()) {
             Some(Ok(())) => {
-                self.check_spoken()?;
+                // Until here, reading may have failed.
+                self.world.disk.store.heal();
+                let end = self.world.disk.store.inspect(&self.world.session_id, |events| events.len() as u64);
+                self.reader.finish(journal, &self.world.clock, end)?;
                 Ok(true)
             }
             Some(Err(DriveError::Journal(StoreError::Unavailable(_)))) => Ok(false),
-            Some(Err(DriveError::Journal(StoreError::Fenced { .. }))) if self.was_fenced() => Ok(false),
+            Some(Err(DriveError::Journal(StoreError::Fenced { .. }))) if self.world.disk.was_fenced() => {
+                Ok(false)
+            }
             Some(Err(error)) => Err(Violation::WrongError(error.to_string())),
             None => Err(Violation::NeverEnds),
         }
     }
 
-    fn was_fenced(&self) -> bool {
-        self.world.store.injected_faults().iter().any(|(_, fault)| *fault == Fault::Fence)
-    }
-
-    /// Sends commands to the process, at any step.
+    /// Sends commands to the process, at any step, and lets the clock jump.
     fn interfere(&mut self, link: &ProcessLink) {
+        self.jump();
         let roll = self.random.below(1_000);
         let handles = link.with(|link| link.handles.clone());
         if handles.is_empty() {
@@ -182,7 +206,7 @@ impl Session {
         }
         let Some(handle) = self.random.pick(&handles).cloned() else { return };
         match roll {
-            0..=39 if self.chatty && self.spoken.len() < 5 => {
+            0..=39 if self.chatty && self.sent < 5 && self.disturb(ChoiceKind::Message) => {
                 let queue = if roll < 20 { QueueKind::Steering } else { QueueKind::FollowUp };
                 let mut message = AgentMessage::user(format!("by the way {roll}"));
                 let mut minter = Minter::default();
@@ -190,13 +214,20 @@ impl Session {
                 minter.stamp(lariat_core::time::Stamp { now: self.world.clock.now(), entropy });
                 message.assign_id(|| MessageId::new(minter.uuid()));
                 let id = message.id();
+                self.sent += 1;
                 if handle.queue(queue, message).is_ok() {
-                    self.spoken.push(SentMessage { id, life: self.lives });
+                    let loop_id = handle.loop_id().clone();
+                    self.world.choices.tell(|| format!("A user sends a message to {loop_id}."));
+                    self.spoken.push(SentMessage { id, loop_id });
                 }
             }
-            40..=49 if self.impatient => handle.cancel(),
+            40..=49 if self.impatient && self.disturb(ChoiceKind::Cancel) => {
+                self.world.choices.tell(|| format!("A user cancels {}.", handle.loop_id()));
+                handle.cancel();
+            }
             50..=149 => {
-                if let Some(request) = self.open_question() {
+                let request = self.open_question();
+                if let Some(request) = request.filter(|_| self.disturb(ChoiceKind::Answer)) {
                     let decision =
                         if roll < 100 { PermissionDecision::Allow } else { PermissionDecision::deny("no") };
                     // A loop ignores answers to questions of another.
@@ -209,57 +240,89 @@ impl Session {
         }
     }
 
+    fn disturb(&self, kind: ChoiceKind) -> bool {
+        self.world.choices.disturb(kind)
+    }
+
+    /// Sets the clock forwards or backwards, in some worlds.
+    fn jump(&mut self) {
+        if !self.world.has_jumps || self.random.below(400) > 0 {
+            return;
+        }
+        let limit = u64::try_from(LONGEST_JUMP.as_millis()).unwrap_or(u64::MAX) >> self.random.below(20);
+        let (distance, is_back) = (self.random.below(limit), self.random.chance(50));
+        if !self.disturb(ChoiceKind::Clock) {
+            return;
+        }
+        let now = self.world.clock.now().as_millis();
+        // Never before the start of the world.
+        let earlier = now.saturating_sub(distance).max(EPOCH.as_millis());
+        let to = if is_back { earlier } else { now.saturating_add(distance) };
+        self.world.choices.tell(|| {
+            let direction = if is_back { "back" } else { "forward" };
+            format!("The clock jumps {direction} by {} ms.", to.abs_diff(now))
+        });
+        self.jumped += Duration::from_millis(to.abs_diff(now));
+        self.world.clock.jump_to(Timestamp::from_millis(to));
+    }
+
     fn open_question(&self) -> Option<RequestId> {
-        self.world.store.acknowledged(&self.world.session_id).iter().rev().find_map(|event| {
-            match &event.event {
+        self.world.disk.store.inspect(&self.world.session_id, |events| {
+            events.iter().rev().find_map(|event| match &event.event {
                 AgentEvent::PermissionRequired { request } => Some(request.id),
                 _ => None,
-            }
+            })
         })
     }
 
-    /// Checks that no acknowledged event is lost or moved.
-    fn check_acknowledged(&self) -> Result<(), Violation> {
-        let survivors = self.world.store.survivors(&self.world.session_id);
-        let acknowledged = self.world.store.acknowledged(&self.world.session_id);
-        let same = acknowledged.iter().zip(&survivors).all(|(a, s)| a.id == s.id && a.seq == s.seq);
-        if same && acknowledged.len() <= survivors.len() { Ok(()) } else { Err(Violation::AcknowledgedLost) }
-    }
-
-    /// Checks that every message sent in a life that ended normally is in the journal.
-    fn check_spoken(&self) -> Result<(), Violation> {
-        let survivors = self.world.store.survivors(&self.world.session_id);
-        for spoken in self.spoken.iter().filter(|spoken| spoken.life == self.lives) {
-            let kept = survivors.iter().any(
-                |event| matches!(&event.event, AgentEvent::MessageQueued { message, .. } if message.id() == spoken.id),
-            );
-            if !kept {
-                return Err(Violation::LostText);
+    /// Checks that the messages that the runs of a process accepted are in the journal, for each run that came to its end in this
+    /// process, or that it returned them. Messages in the mailbox of a process that dies are lost with it.
+    fn check_spoken(&mut self, link: &ProcessLink) -> Result<(), Violation> {
+        let (ended, unread) =
+            link.with(|link| (std::mem::take(&mut link.ended), std::mem::take(&mut link.unread)));
+        let returned: Vec<MessageId> = unread.iter().map(AgentMessage::id).collect();
+        for spoken in std::mem::take(&mut self.spoken) {
+            if !ended.contains(&spoken.loop_id) || returned.contains(&spoken.id) {
+                continue;
+            }
+            let is_kept = self.world.disk.store.inspect(&self.world.session_id, |events| {
+                events.iter().any(|event| {
+                    matches!(&event.event, AgentEvent::MessageQueued { message, .. } if message.id() == spoken.id)
+                })
+            });
+            if !is_kept {
+                return Err(Violation::LostText(format!("{} to {}", spoken.id, spoken.loop_id)));
             }
         }
         Ok(())
     }
 
     pub(super) fn report(&self, prefixes: u64) -> Report {
-        let survivors = self.world.store.survivors(&self.world.session_id);
         let mut hasher = DefaultHasher::new();
-        for event in &survivors {
-            (event.seq, event.id, event.timestamp).hash(&mut hasher);
-        }
+        let events = self.world.disk.store.inspect(&self.world.session_id, |events| {
+            events.iter().for_each(|event| (event.seq, event.id, event.timestamp).hash(&mut hasher));
+            events.len() as u64
+        });
+        self.world.watch.hash_log(&mut hasher);
         Report {
-            events: survivors.len() as u64,
+            events,
             lives: self.lives,
-            faults: self.world.store.injected_faults().len() as u64,
+            faults: self.world.disk.faults(),
             executions: self.world.ports.ledgers().iter().map(|(_, ledger)| ledger.len() as u64).sum(),
             requests: self.world.model.requests() as u64,
             prefixes,
             virtual_ms: u64::try_from(self.world.clock.now().since(EPOCH).as_millis()).unwrap_or(u64::MAX),
             fingerprint: hasher.finish(),
+            ..Report::default()
         }
     }
 
-    pub(super) fn log(&self) -> Vec<String> {
-        self.world.watch.log().iter().map(line).collect()
+    pub(super) fn failure(&self, violation: Violation) -> Failure {
+        let (choices, left_out, story) = self.world.choices.summary();
+        let loops = format!("{}.sim.", self.world.session_id);
+        let story = story.iter().map(|sentence| sentence.replace(&loops, "Loop ")).collect();
+        let log = self.world.watch.log().iter().map(line).collect();
+        Failure { world: Worlds::Loops, seed: self.seed, violation, story, log, choices, left_out }
     }
 }
 

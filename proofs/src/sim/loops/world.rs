@@ -21,18 +21,27 @@ use lariat_core::usage::Usage;
 use lariat_runtime::drive::{Lineage, MAX_TOOL_OUTPUT, Ports, RequestTemplate, TOOL_GRACE, ToolSet};
 use lariat_runtime::redact::Redactor;
 use lariat_test::{
-    Answer, FaultRates, FaultyStore, Ledger, Reply, ScriptedApprover, ScriptedHooks, ScriptedModel,
-    ScriptedPolicy, SeededEntropy, SeededRandom, VirtualClock,
+    Answer, Ledger, Reply, ScriptedApprover, ScriptedHooks, ScriptedModel, ScriptedPolicy, SeededEntropy,
+    SeededRandom, VirtualClock,
 };
 use serde_json::json;
 
+use super::super::choice::{ChoiceKind, Choices};
+use super::super::disk::Disk;
+use super::super::witness::{Book, WitnessedStore};
 use super::loop_ports::LoopPorts;
 use super::watch::{LoopWatch, Watch};
 
 /// Everything around the process.
 pub(super) struct World {
     pub(super) clock: VirtualClock,
-    pub(super) store: Arc<FaultyStore>,
+    pub(super) disk: Disk,
+    /// The store as the process sees it.
+    pub(super) store: Arc<WitnessedStore>,
+    pub(super) book: Book,
+    pub(super) choices: Choices,
+    /// Whether the clock jumps.
+    pub(super) has_jumps: bool,
     pub(super) session_id: SessionId,
     pub(super) watch: Arc<Watch>,
     pub(super) model: Arc<ScriptedModel>,
@@ -52,18 +61,24 @@ pub(super) enum SimTask {
 }
 
 impl World {
-    pub(super) fn new(seed: &SeededRandom) -> Self {
+    pub(super) fn new(seed: &SeededRandom, choices: Choices) -> Self {
         let mut random = seed.fork("world");
         let clock = VirtualClock::new();
         let session_id = SessionId::from("sim");
-        let store = Arc::new(store(&mut random, seed, &clock));
+        let (disk, book) = (Disk::new(seed, clock.shared(), &choices), Book::default());
+        let store = Arc::new(WitnessedStore { store: Arc::clone(&disk.store), book: book.clone() });
         let interest = if random.chance(60) { HookInterest::All } else { HookInterest::None };
-        let watch = Watch::new(interest, Arc::clone(&store), session_id.clone(), seed.fork("hooks"));
-        let model = model(seed, &clock);
+        let watch =
+            Watch::new(interest, book.clone(), session_id.clone(), choices.clone(), seed.fork("hooks"));
+        let model = model(seed, &clock, &choices);
+        let mut request = RequestTemplate::new(ModelConfig::new("scripted", "sim"));
+        let fallbacks = random.index(3);
+        request.fallbacks =
+            (1..=fallbacks).map(|at| Arc::new(ModelConfig::new("scripted", format!("sim-{at}")))).collect();
         let loop_id = LoopId::from("no loop");
         let shared = Ports {
             model: model.clone(),
-            request: RequestTemplate::new(ModelConfig::new("scripted", "sim")),
+            request,
             tools: ToolSet::new([]),
             policy: Arc::new(policy(seed, &clock)),
             approver: if random.chance(70) { Some(Arc::new(approver(seed, &clock))) } else { None },
@@ -84,7 +99,9 @@ impl World {
             seed: seed.clone(),
             clock: clock.clone(),
             watch: Arc::clone(&watch),
-            store: Arc::clone(&store),
+            store: Arc::clone(&disk.store),
+            book: book.clone(),
+            choices: choices.clone(),
             session_id: session_id.clone(),
             model: Arc::clone(&model),
             shared,
@@ -93,8 +110,13 @@ impl World {
         // The traits of the tools are the same for every loop.
         ports.shared.tools = ports.tools(&loop_id, &Ledger::new());
         let config = Arc::new(ports.shared.run_config(run_config(&mut random)));
-        let tasks = (0..=random.below(2)).map(|_| task(&mut random)).collect();
-        Self { clock, store, session_id, watch, model, ports: Arc::new(ports), config, tasks }
+        let first = task(&mut random);
+        let others = (0..random.below(2)).map(|_| task(&mut random));
+        let others = others.filter(|_| choices.disturb(ChoiceKind::Task));
+        let tasks = std::iter::once(first).chain(others).collect();
+        let has_jumps = seed.fork("jumps").chance(30);
+        let ports = Arc::new(ports);
+        Self { clock, disk, store, book, choices, has_jumps, session_id, watch, model, ports, config, tasks }
     }
 }
 
@@ -104,27 +126,6 @@ fn task(random: &mut SeededRandom) -> SimTask {
     }
     let count = 2 + random.index(3);
     SimTask::Branches { count, selected: random.index(count) }
-}
-
-fn store(random: &mut SeededRandom, seed: &SeededRandom, clock: &VirtualClock) -> FaultyStore {
-    let mut store = FaultyStore::new(clock.shared());
-    if random.chance(25) {
-        store = store.through_json();
-    }
-    if random.chance(60) {
-        let rates = FaultRates {
-            refuse: 3,
-            ambiguous: 3,
-            torn: 2,
-            crash: 3,
-            fence: u8::from(random.chance(10)),
-            late: 3,
-            delayed: 3,
-            max_delay: Duration::from_secs(2),
-        };
-        store = store.with_rates(seed.fork("store"), rates);
-    }
-    store
 }
 
 fn run_config(random: &mut SeededRandom) -> RunConfig {
@@ -159,19 +160,23 @@ fn run_config(random: &mut SeededRandom) -> RunConfig {
 }
 
 /// The model: mostly valid, sometimes broken in every way that real ones are.
-fn model(seed: &SeededRandom, clock: &VirtualClock) -> Arc<ScriptedModel> {
+fn model(seed: &SeededRandom, clock: &VirtualClock, choices: &Choices) -> Arc<ScriptedModel> {
     let mut random = seed.fork("model");
-    let yields = random.chance(50);
-    let model = ScriptedModel::from_fn(move |index, _| reply(&mut random, index));
+    let (yields, choices) = (random.chance(50), choices.clone());
+    let model = ScriptedModel::from_fn(move |index, _| reply(&mut random, index, &choices));
     let model = model.with_clock(clock.shared());
     Arc::new(if yields { model.with_yields() } else { model })
 }
 
-fn reply(random: &mut SeededRandom, index: usize) -> Reply {
+fn reply(random: &mut SeededRandom, index: usize, choices: &Choices) -> Reply {
     let usage =
         if random.chance(20) { Usage::default() } else { Usage::new(random.below(2_000), random.below(400)) };
     let network = || ProviderError::Network("connection reset".into());
-    let reply = match random.below(100) {
+    let roll = random.below(100);
+    if roll > 24 && !choices.disturb(ChoiceKind::Reply) {
+        return Reply::text("done").with_usage(usage);
+    }
+    let reply = match roll {
         0..=24 => Reply::text(format!("word {}", random.below(1_000)).repeat(1 + random.index(60))),
         25..=62 => calls(random, index),
         63..=66 => {
@@ -225,7 +230,7 @@ fn calls(random: &mut SeededRandom, index: usize) -> Reply {
 }
 
 /// The random number that decides the policy's verdict on a tool call: always the same for the same call.
-pub(super) fn verdict_roll(seed: u64, call: &ToolCallId) -> u64 {
+pub(in crate::sim) fn verdict_roll(seed: u64, call: &ToolCallId) -> u64 {
     let mut hasher = DefaultHasher::new();
     (seed, call.as_str()).hash(&mut hasher);
     hasher.finish() % 100

@@ -4,6 +4,7 @@
 //! published up to then are. [`LoopWatch`] implements the hooks of a loop.
 
 use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -13,24 +14,30 @@ use lariat_core::id::{LoopId, SessionId, ToolCallId};
 use lariat_core::transcript::Window;
 use lariat_core::usage::Usage;
 use lariat_runtime::observe::Subscription;
-use lariat_test::{FaultyStore, SeededRandom};
+use lariat_test::SeededRandom;
 use serde_json::Value;
 
+use super::super::choice::{ChoiceKind, Choices};
+use super::super::story;
+use super::super::violation::Violation;
+use super::super::witness::Book;
 use super::entry::{Entry, HookEntry};
 use super::order::Orders;
-use super::violation::Violation;
 
 /// The observer of a simulated session.
 pub(super) struct Watch {
     interest: HookInterest,
-    store: Arc<FaultyStore>,
+    book: Book,
     session_id: SessionId,
+    choices: Choices,
     state: Mutex<State>,
 }
 
 struct State {
     log: Vec<Entry>,
     events: Option<Subscription>,
+    /// The position of the next durable event, once this life has seen one.
+    next: Option<u64>,
     order: Orders,
     violations: VecDeque<Violation>,
     random: SeededRandom,
@@ -39,13 +46,15 @@ struct State {
 impl Watch {
     pub(super) fn new(
         interest: HookInterest,
-        store: Arc<FaultyStore>,
+        book: Book,
         session_id: SessionId,
+        choices: Choices,
         random: SeededRandom,
     ) -> Arc<Self> {
         let order = Orders::new(interest);
-        let state = State { log: Vec::new(), events: None, order, violations: VecDeque::new(), random };
-        Arc::new(Self { interest, store, session_id, state: Mutex::new(state) })
+        let (log, violations) = (Vec::new(), VecDeque::new());
+        let state = State { log, events: None, next: None, order, violations, random };
+        Arc::new(Self { interest, book, session_id, choices, state: Mutex::new(state) })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -55,9 +64,10 @@ impl Watch {
     /// Starts the observation of a new process.
     pub(super) fn begin_life(&self, life: u64, events: Subscription) {
         let mut state = self.lock();
-        state.events = Some(events);
+        (state.events, state.next) = (Some(events), None);
         state.order.new_life();
         state.log.push(Entry::Life(life));
+        self.choices.tell(|| format!("Process {life} starts."));
     }
 
     /// Logs the events published since the last call.
@@ -71,8 +81,23 @@ impl Watch {
         loop {
             let Some(events) = &mut state.events else { return };
             let Poll::Ready(Some(event)) = std::pin::Pin::new(events).poll_next(&mut context) else { return };
-            if event.is_durable() && !self.store.is_acknowledged(&self.session_id, event.seq, event.id) {
-                state.violations.push_back(Violation::SeenBeforeAcknowledged(format!("{:?}", event.event)));
+            if event.is_durable() {
+                if !self.book.knows(&self.session_id, event.seq, event.id) {
+                    state
+                        .violations
+                        .push_back(Violation::SeenBeforeAcknowledged(format!("{:?}", event.event)));
+                }
+                if let Some(next) = state.next.filter(|next| *next != event.seq) {
+                    let gap = format!("{} instead of {next}", event.seq);
+                    state.violations.push_back(Violation::ObserverGap(gap));
+                }
+                state.next = Some(event.seq + 1);
+            }
+            if self.choices.has_story() {
+                let who = event.loop_id.as_ref().map_or("The session", |loop_id| loop_id.as_str());
+                if let Some(sentence) = story::sentence(who, &event) {
+                    self.choices.tell(|| sentence);
+                }
             }
             self.note(state, Entry::Event(event));
         }
@@ -89,7 +114,8 @@ impl Watch {
         let mut state = self.lock();
         self.drain_locked(&mut state);
         self.note(&mut state, Entry::Hook(loop_id.clone(), entry));
-        if state.random.chance(percent_stop) { Flow::Stop } else { Flow::Continue }
+        let stops = state.random.chance(percent_stop) && self.choices.disturb(ChoiceKind::Hook);
+        if stops { Flow::Stop } else { Flow::Continue }
     }
 
     pub(super) fn violation(&self) -> Option<Violation> {
@@ -98,6 +124,17 @@ impl Watch {
 
     pub(super) fn report(&self, violation: Violation) {
         self.lock().violations.push_back(violation);
+    }
+
+    /// Adds the order of everything observed to a fingerprint.
+    pub(super) fn hash_log(&self, hasher: &mut impl Hasher) {
+        for entry in &self.lock().log {
+            match entry {
+                Entry::Life(life) => life.hash(hasher),
+                Entry::Hook(loop_id, _) => loop_id.hash(hasher),
+                Entry::Event(event) => (event.id, event.event.name()).hash(hasher),
+            }
+        }
     }
 
     pub(super) fn log(&self) -> Vec<Entry> {

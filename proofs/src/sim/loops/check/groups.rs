@@ -6,7 +6,7 @@ use lariat_core::event::{AgentEvent, Event, RecordedMessage};
 use lariat_core::id::{LoopId, MessageId};
 use lariat_core::session::SessionFold;
 
-use super::super::violation::Violation;
+use super::super::super::violation::Violation;
 
 /// A group without a decision.
 struct Group<'a> {

@@ -10,8 +10,8 @@ use lariat_core::event::{AgentEvent, MessageRef};
 use lariat_core::hooks::HookInterest;
 use lariat_core::id::{LoopId, MessageId, ToolCallId};
 
+use super::super::violation::Violation;
 use super::entry::{Entry, HookEntry};
-use super::violation::Violation;
 
 /// The order of all loops of a process.
 pub(super) struct Orders {

@@ -20,8 +20,8 @@ use lariat_core::usage::Usage;
 use lariat_runtime::drive::{DriveError, Driver, FinishedRun, Journal, RunHandle};
 use tokio::sync::oneshot;
 
+use super::super::violation::Violation;
 use super::loop_ports::LoopPorts;
-use super::violation::Violation;
 use super::world::{SimTask, World};
 
 /// Maximum runs of one process: a finished run must not be started again.
@@ -42,6 +42,8 @@ pub(super) struct ProcessLinkState {
     /// Branches that the simulator must start.
     pub(super) spawned: Vec<BoxFuture<'static, ()>>,
     pub(super) unread: Vec<AgentMessage>,
+    /// The loops that came to their end in this process.
+    pub(super) ended: Vec<LoopId>,
     pub(super) result: Option<Result<(), DriveError>>,
     pub(super) violation: Option<Violation>,
 }
@@ -213,7 +215,10 @@ impl Process {
     async fn take_driven(&self, driven: &FinishedRun) -> Result<(), Stop> {
         self.link.remove(&driven.loop_id);
         let unread = driven.unread.iter().map(|(_, message)| message.clone());
-        self.link.with(|link| link.unread.extend(unread));
+        self.link.with(|link| {
+            link.unread.extend(unread);
+            link.ended.push(driven.loop_id.clone());
+        });
         let fold = SessionFold::of(&self.journal.read_from(0).await?);
         let live: Vec<SharedMessage> = driven.parts.transcript.window().iter().cloned().collect();
         same_conversation(&fold, driven.parts.tip, &live)?;

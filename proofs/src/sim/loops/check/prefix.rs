@@ -1,4 +1,5 @@
-//! Recovers from every prefix of a journal, in an environment where everything succeeds at once.
+//! Recovers from prefixes of a journal, in an environment where everything succeeds at once: from every prefix of a short
+//! journal, and from as many of a long one, which the seed chooses.
 //!
 //! Whatever prefix a crash left, the run must end, with exactly one `AgentEnd`, no tool call started twice
 //! and only valid requests.
@@ -19,23 +20,38 @@ use lariat_core::time::Stamp;
 use lariat_core::tool::ToolResult;
 use lariat_core::usage::Usage;
 
-use super::super::violation::Violation;
+use lariat_test::SeededRandom;
 use lariat_test::model::validate_messages;
+
+use super::super::super::violation::Violation;
 
 /// Maximum number of inputs until a recovered run ends.
 const MOST_INPUTS: usize = 200;
 
-/// Recovers every open run of every prefix and returns the number of prefixes.
-pub(super) fn check(events: &[Event], config: &Arc<RunConfig>) -> Result<u64, Violation> {
+/// Number of prefixes of a journal to recover, at most about twice.
+const PREFIXES: u64 = 64;
+
+/// Recovers every open run of prefixes and returns the number of prefixes.
+pub(super) fn check(events: &[Event], config: &Arc<RunConfig>, seed: u64) -> Result<u64, Violation> {
+    let mut random = SeededRandom::new(seed).fork("prefixes");
+    let one_of = (events.len() as u64 / PREFIXES).max(1);
+    let mut fold = SessionFold::default();
+    let mut prefixes = 0;
     for at in 0..=events.len() {
+        if let Some(newest) = at.checked_sub(1).and_then(|newest| events.get(newest)) {
+            fold.apply(newest);
+        }
+        if random.below(one_of) > 0 {
+            continue;
+        }
+        prefixes += 1;
         let prefix = events.get(..at).unwrap_or_default();
-        let fold = SessionFold::of(prefix);
         let open: Vec<LoopId> = fold.open_loops().map(|start| start.loop_id.clone()).collect();
         for loop_id in open {
             recover(prefix, &fold, &loop_id, config).map_err(|what| Violation::Prefix { at, what })?;
         }
     }
-    Ok(events.len() as u64 + 1)
+    Ok(prefixes)
 }
 
 fn recover(

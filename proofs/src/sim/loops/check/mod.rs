@@ -1,14 +1,18 @@
-//! The invariants of a finished session: `journal` checks its journal, `groups` its branches, `prefix` recovers from every
-//! prefix of it.
+//! The invariants of a finished session: `journal` checks its journal, `groups` its branches, `queues` its messages, `prefix`
+//! recovers from prefixes of it.
 //!
 //! [`super::order`] and the world itself check what is observable during the run.
 
 mod groups;
 mod journal;
 mod prefix;
+mod queues;
 
 use super::life::Session;
-use super::violation::Violation;
+pub(in crate::sim) use journal::{Tolerance, check as check_journal};
+pub(in crate::sim) use queues::check as check_queues;
+
+use super::super::violation::Violation;
 use super::world::{FORBIDDEN, verdict_roll};
 
 /// Checks a finished session and returns the number of recovered prefixes.
@@ -17,7 +21,7 @@ pub(super) fn finished(session: &Session) -> Result<u64, Violation> {
     if let Some(breach) = world.model.violations().first() {
         return Err(Violation::InvalidRequest(format!("{breach:?}")));
     }
-    if let Some(misuse) = world.store.misuses().first() {
+    if let Some(misuse) = world.disk.store.misuses().first() {
         return Err(Violation::Misuse(format!("{misuse:?}")));
     }
     for (_, ledger) in world.ports.ledgers() {
@@ -34,8 +38,10 @@ pub(super) fn finished(session: &Session) -> Result<u64, Violation> {
             }
         }
     }
-    let events = world.store.survivors(&world.session_id);
-    journal::check(&events, &world.config)?;
+    let events = world.disk.store.survivors(&world.session_id);
+    let tolerance = Tolerance { jumped: session.jumped, ..Tolerance::default() };
+    journal::check(&events, world.config.limits.as_ref(), tolerance)?;
     groups::check(&events)?;
-    prefix::check(&events, &world.config)
+    queues::check(&events)?;
+    prefix::check(&events, &world.config, session.seed)
 }

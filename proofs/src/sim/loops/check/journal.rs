@@ -4,20 +4,32 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use lariat_core::config::ExecutionLimits;
 use lariat_core::event::{AgentEvent, CompactionCause, Event, LimitKind, RunOutcome};
 use lariat_core::id::{LoopId, MessageId, ToolCallId};
 use lariat_core::message::{AssistantMessage, StopReason};
-use lariat_core::run::RunConfig;
 use lariat_core::time::Timestamp;
 use lariat_core::usage::Usage;
 
-use super::super::violation::Violation;
+use super::super::super::violation::Violation;
 
 /// How far past its deadline a run may end: the grace period of tools, and a slow or unavailable store.
 const DEADLINE_SLACK: Duration = Duration::from_secs(30);
 
 /// How many times in a row hooks may prevent a run from ending.
 const MOST_BLOCKED_STOPS: u32 = 8;
+
+/// What a world allows besides.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::sim) struct Tolerance {
+    /// How far the clock jumped in all, forwards and backwards: a run may end that much after its deadline.
+    pub(in crate::sim) jumped: Duration,
+    /// Whether a run may be without an end.
+    pub(in crate::sim) may_stay_open: bool,
+    /// Whether a run may be without start and end: a crash cut it off after the messages that it took over, and the next run
+    /// has another id.
+    pub(in crate::sim) may_not_begin: bool,
+}
 
 /// State of one run, as far as it was read.
 #[derive(Default)]
@@ -27,8 +39,11 @@ struct RunState {
     turns: u32,
     turn: Option<Turn>,
     usage: Usage,
+    /// What its sub-agents spent.
+    sub_agents: Usage,
     active: Duration,
     last_seen: Option<Timestamp>,
+    jumped: Duration,
     aborted: bool,
     /// How often in a row hooks prevented the end, and the message of the last time.
     in_a_row: u32,
@@ -49,7 +64,11 @@ struct Turn {
 }
 
 /// Checks a finished journal.
-pub(super) fn check(events: &[Event], config: &RunConfig) -> Result<(), Violation> {
+pub(in crate::sim) fn check(
+    events: &[Event],
+    limits: Option<&ExecutionLimits>,
+    tolerance: Tolerance,
+) -> Result<(), Violation> {
     let mut stories: HashMap<LoopId, RunState> = HashMap::new();
     for (at, event) in events.iter().enumerate() {
         if event.seq != at as u64 {
@@ -60,10 +79,12 @@ pub(super) fn check(events: &[Event], config: &RunConfig) -> Result<(), Violatio
         }
         let Some(loop_id) = &event.loop_id else { continue };
         let story = stories.entry(loop_id.clone()).or_default();
-        story.read(at, event, config)?;
+        story.jumped = tolerance.jumped;
+        story.read(at, event, limits)?;
     }
     for (loop_id, story) in &stories {
-        if story.ended.is_none() {
+        let is_excused = tolerance.may_stay_open || (tolerance.may_not_begin && !story.started);
+        if story.ended.is_none() && !is_excused {
             return wrong(events.len(), &format!("loop {loop_id} has no AgentEnd"));
         }
     }
@@ -75,7 +96,7 @@ fn wrong<T>(at: usize, what: &str) -> Result<T, Violation> {
 }
 
 impl RunState {
-    fn read(&mut self, at: usize, event: &Event, config: &RunConfig) -> Result<(), Violation> {
+    fn read(&mut self, at: usize, event: &Event, limits: Option<&ExecutionLimits>) -> Result<(), Violation> {
         if self.ended.is_some() {
             return wrong(at, "an event after AgentEnd");
         }
@@ -88,8 +109,8 @@ impl RunState {
             AgentEvent::AgentStart(_) if std::mem::replace(&mut self.started, true) => {
                 return wrong(at, "a second AgentStart");
             }
-            AgentEvent::AgentEnd { outcome, usage, .. } => self.end(at, outcome, usage, config)?,
-            AgentEvent::TurnStart { turn_index, .. } => self.begin_turn(at, *turn_index, config)?,
+            AgentEvent::AgentEnd { outcome, usage, .. } => self.end(at, outcome, usage, limits)?,
+            AgentEvent::TurnStart { turn_index, .. } => self.begin_turn(at, *turn_index, limits)?,
             AgentEvent::AbortRequested | AgentEvent::HookStopped { .. } => self.aborted = true,
             AgentEvent::StopBlocked { message_id, .. } => self.keep_going(at, *message_id)?,
             AgentEvent::MessageQueued { message, .. } if self.blocked != Some(message.id()) => {
@@ -114,6 +135,9 @@ impl RunState {
         {
             self.usage += *usage;
         }
+        if let AgentEvent::SubAgentCompleted { usage, .. } = &event.event {
+            self.sub_agents += *usage;
+        }
         if let AgentEvent::TurnEnd { .. } = &event.event
             && self.turn.take().is_none()
         {
@@ -135,7 +159,12 @@ impl RunState {
         Ok(())
     }
 
-    fn begin_turn(&mut self, at: usize, index: u32, config: &RunConfig) -> Result<(), Violation> {
+    fn begin_turn(
+        &mut self,
+        at: usize,
+        index: u32,
+        limits: Option<&ExecutionLimits>,
+    ) -> Result<(), Violation> {
         if !self.started {
             return wrong(at, "TurnStart before AgentStart");
         }
@@ -147,15 +176,15 @@ impl RunState {
         }
         self.turn = Some(Turn::default());
         self.turns += 1;
-        let Some(limits) = &config.limits else { return Ok(()) };
+        let Some(limits) = limits else { return Ok(()) };
         let exceeded = |what: &str| Err(Violation::LimitExceeded(format!("{what} at event {at}")));
         if limits.max_turns.is_some_and(|max| self.turns as usize > max) {
             return exceeded("turns");
         }
-        if limits.max_total_tokens.is_some_and(|max| self.usage.total() >= max as u64) {
+        if limits.max_total_tokens.is_some_and(|max| (self.usage + self.sub_agents).total() >= max as u64) {
             return exceeded("tokens");
         }
-        if limits.max_duration.is_some_and(|max| self.active >= max) {
+        if limits.max_duration.is_some_and(|max| self.active >= max + self.jumped) {
             return exceeded("duration");
         }
         Ok(())
@@ -166,7 +195,7 @@ impl RunState {
         at: usize,
         outcome: &RunOutcome,
         usage: &Usage,
-        config: &RunConfig,
+        limits: Option<&ExecutionLimits>,
     ) -> Result<(), Violation> {
         if self.turn.is_some() {
             return wrong(at, "AgentEnd in an open turn");
@@ -184,8 +213,8 @@ impl RunState {
         if self.aborted && !stopped {
             return wrong(at, "an aborted run ended as if it was not");
         }
-        if let Some(max) = config.limits.as_ref().and_then(|limits| limits.max_duration)
-            && self.active > max + DEADLINE_SLACK
+        if let Some(max) = limits.and_then(|limits| limits.max_duration)
+            && self.active > max + DEADLINE_SLACK + self.jumped
             && !matches!(outcome, RunOutcome::LimitReached { limit: LimitKind::Duration, .. })
             && !self.aborted
         {

@@ -17,7 +17,9 @@ use lariat_core::tool::{AgentTool, ToolEffects};
 use lariat_runtime::drive::{Ports, ToolSet};
 use lariat_test::{Act, FaultyStore, Ledger, LedgerTool, ScriptedModel, SeededRandom, VirtualClock};
 
-use super::violation::Violation;
+use super::super::choice::{ChoiceKind, Choices};
+use super::super::violation::Violation;
+use super::super::witness::Book;
 use super::watch::{LoopWatch, Watch};
 
 /// Makes the environment of each loop.
@@ -26,6 +28,8 @@ pub(super) struct LoopPorts {
     pub(super) clock: VirtualClock,
     pub(super) watch: Arc<Watch>,
     pub(super) store: Arc<FaultyStore>,
+    pub(super) book: Book,
+    pub(super) choices: Choices,
     pub(super) session_id: SessionId,
     pub(super) model: Arc<ScriptedModel>,
     /// What all loops share.
@@ -66,12 +70,12 @@ impl LoopPorts {
     pub(super) fn tools(&self, loop_id: &LoopId, ledger: &Ledger) -> ToolSet {
         let tool = |name: &'static str, effects: ToolEffects| -> Arc<dyn AgentTool> {
             let mut random = self.seed.fork(&format!("{name} {loop_id}"));
-            let (watch, store) = (Arc::clone(&self.watch), Arc::clone(&self.store));
+            let (watch, book, choices) = (Arc::clone(&self.watch), self.book.clone(), self.choices.clone());
             let (session_id, loop_id) = (self.session_id.clone(), loop_id.clone());
             let tool = LedgerTool::new(name, ledger.clone(), self.clock.shared()).with_effects(effects);
             Arc::new(tool.with_script(move |invocation| {
-                check_dispatch(invocation.call_id, &loop_id, &watch, &store, &session_id);
-                act(&mut random)
+                check_dispatch(invocation.call_id, &loop_id, &watch, &book, &session_id);
+                act(&mut random, &choices)
             }))
         };
         let all = ToolEffects::ALL;
@@ -98,8 +102,11 @@ impl StreamProvider for LoopModel {
     }
 
     fn stream(&self, request: StreamConfig, cancel: CancellationToken) -> ModelStream {
-        let journal = self.store.acknowledged(&self.session_id);
-        check_request(&request, &self.loop_id, &journal, &self.watch);
+        let checked =
+            self.store.inspect(&self.session_id, |journal| check_request(&request, &self.loop_id, journal));
+        if let Err(violation) = checked {
+            self.watch.report(violation);
+        }
         self.model.stream(request, cancel)
     }
 
@@ -112,7 +119,7 @@ impl StreamProvider for LoopModel {
 }
 
 /// Checks that a request contains the result of the previous turn of the loop's conversation, and nothing of a sibling.
-fn check_request(request: &StreamConfig, loop_id: &LoopId, journal: &[Event], watch: &Watch) {
+fn check_request(request: &StreamConfig, loop_id: &LoopId, journal: &[Event]) -> Result<(), Violation> {
     let mut others: HashSet<&LoopId> = HashSet::new();
     for event in journal {
         match &event.event {
@@ -130,44 +137,41 @@ fn check_request(request: &StreamConfig, loop_id: &LoopId, journal: &[Event], wa
         if let AgentEvent::MessageEnd { message } = &event.event
             && there(message.id())
         {
-            watch.report(Violation::Mixed(format!("{loop_id} sent message {} of a sibling", message.id())));
+            let mixed = format!("{loop_id} sent message {} of a sibling", message.id());
+            return Err(Violation::Mixed(mixed));
         }
     }
     for event in journal.iter().rev().filter(|event| !is_other(event)) {
         match &event.event {
-            AgentEvent::Compaction { .. } => return,
+            AgentEvent::Compaction { .. } => return Ok(()),
             AgentEvent::TurnEnd { message, tool_results, .. } if !tool_results.is_empty() => {
-                if !there(message.id()) || !tool_results.iter().all(|result| there(result.id())) {
-                    watch.report(Violation::Forgotten(format!("{message:?}")));
-                }
-                return;
+                let is_complete = there(message.id()) && tool_results.iter().all(|result| there(result.id()));
+                return if is_complete { Ok(()) } else { Err(Violation::Forgotten(format!("{message:?}"))) };
             }
             _ => {}
         }
     }
+    Ok(())
 }
 
-/// Checks that a running tool is durably recorded as started, in its loop.
-fn check_dispatch(
-    call: &ToolCallId,
-    loop_id: &LoopId,
-    watch: &Watch,
-    store: &FaultyStore,
-    session_id: &SessionId,
-) {
-    let journal = store.acknowledged(session_id);
-    let started = journal.iter().rev().any(|event| {
+/// Checks that a running tool is recorded as started in its loop, and that the loop knows it.
+fn check_dispatch(call: &ToolCallId, loop_id: &LoopId, watch: &Watch, book: &Book, session_id: &SessionId) {
+    let started = book.newest(session_id, |event| {
         event.loop_id.as_ref() == Some(loop_id)
             && matches!(&event.event, AgentEvent::ToolExecutionStart { tool_call_id, .. } if tool_call_id == call)
     });
-    if !started {
+    if started.is_none() {
         watch.report(Violation::RanBeforeRecorded(call.clone()));
     }
 }
 
-fn act(random: &mut SeededRandom) -> Act {
+fn act(random: &mut SeededRandom, choices: &Choices) -> Act {
     let moment = Duration::from_millis(random.below(30_000));
-    match random.below(100) {
+    let roll = random.below(100);
+    if roll >= 40 && !choices.disturb(ChoiceKind::Tool) {
+        return Act::text("ok");
+    }
+    match roll {
         0..=39 => Act::text(format!("result {}", random.below(50))),
         40..=49 => Act::text("line\n".repeat(1 + random.index(40))),
         50..=69 => Act::text("done").after(moment),
