@@ -1,4 +1,4 @@
-//! Runs the standard suites of JSON and JSON Schema and prints the counts.
+//! Runs the standard suites of JSON and JSON Schema and prints how many cases passed.
 
 use std::path::Path;
 
