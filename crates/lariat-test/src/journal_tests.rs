@@ -282,6 +282,32 @@ fn other_operations_fail_wait_or_crash_as_planned() {
 }
 
 #[test]
+fn lost_and_torn_snapshots_are_found_as_the_fault_left_them() {
+    let put = |faults: &[OperationFault]| {
+        let clock = VirtualClock::new();
+        let mut faults = faults.iter().copied().collect::<Vec<_>>().into_iter();
+        let store = FaultyStore::new(clock.shared()).with_trouble(move |operation| match operation {
+            Operation::Snapshot => faults.next().unwrap_or_default(),
+            _ => OperationFault::None,
+        });
+        block_on(&clock, store.claim(&session())).unwrap().unwrap();
+        for seq in [3, 5] {
+            let snapshot = Snapshot::new(seq, b"state".to_vec());
+            block_on(&clock, store.put_snapshot(&session(), snapshot)).unwrap().unwrap();
+        }
+        let found = block_on(&clock, store.snapshot(&session(), 9)).unwrap().unwrap();
+        found.map(|snapshot| (snapshot.seq, snapshot.state))
+    };
+    let (none, lost, torn) = (OperationFault::None, OperationFault::Lost, OperationFault::Torn);
+    assert_eq!(put(&[none, none, none]), Some((5, b"state".to_vec())));
+    assert_eq!(put(&[none, lost, none]), Some((3, b"state".to_vec())), "the newer one was not stored");
+    assert_eq!(put(&[none, none, lost]), Some((3, b"state".to_vec())), "the newer one is not found");
+    assert_eq!(put(&[lost, none, lost]), None);
+    assert_eq!(put(&[none, torn, none]), Some((5, b"st".to_vec())));
+    assert_eq!(put(&[none, none, torn]), Some((5, b"st".to_vec())));
+}
+
+#[test]
 fn equal_seeds_give_equal_faults_and_rates_are_met() {
     let rates = FaultRates {
         refuse: 10,

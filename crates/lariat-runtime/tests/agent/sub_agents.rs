@@ -620,3 +620,25 @@ async fn hooks_see_a_sub_agent_start_and_can_keep_it_from_ending() {
         |(_, moment)| matches!(moment, LifecycleEvent::SubagentStart { agent_type, .. } if agent_type == "helper")
     ));
 }
+
+#[tokio::test(start_paused = true)]
+async fn usage_of_a_sub_agent_whose_journal_another_writer_takes_is_recorded() {
+    let fixture = Fixture::new([delegate("c1", "helper"), Reply::text("fine")]);
+    let spent = Usage::new(1_200, 30);
+    let (_, tool) =
+        helper([Reply::tool_call("w1", "write", json!({})).with_usage(spent), Reply::text("written")]);
+    let write = fixture.tool("write", || Act::text("ok"));
+    // The sub-agent's reply is saved; what its tool did is not.
+    let store = FaultyStore::new(TokioClock::shared()).with_plan(|append| {
+        let is_result = |event: &Event| matches!(event.event, AgentEvent::ToolExecutionEnd { .. });
+        let is_child = append.session_id.as_str() != "s";
+        if is_child && append.events.iter().any(is_result) { Fault::Fence } else { Fault::None }
+    });
+    let store = Arc::new(store);
+    let tool = tool.with_tools([Arc::new(write) as Arc<_>]);
+    let agent = fixture.agent().store(store.clone()).session_id("s").tool(tool).build().unwrap();
+    assert_eq!(agent.run("go").await.unwrap().text, "fine");
+    let (outcome, usage) = ended(&store.survivors(&"s".into()));
+    assert!(matches!(outcome, RunOutcome::Failed { .. }), "{outcome:?}");
+    assert_eq!(usage, spent);
+}

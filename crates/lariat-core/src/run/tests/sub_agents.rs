@@ -2,7 +2,7 @@
 
 use super::harness::{BEGIN, Harness};
 use super::scenario::{Scenario, TestAction, calls};
-use crate::event::{AgentEvent, Event, RecordedMessage, RunOutcome};
+use crate::event::{AgentEvent, Event, EventRecord, RecordedMessage, RunOutcome};
 use crate::run::ToolTraits;
 use crate::tool::{ToolEffects, ToolError};
 
@@ -98,4 +98,20 @@ fn sub_agent_of_an_aborted_run_is_resumed_only_to_end() {
         ["effect RunTool a", "effect CancelTool a"]
     );
     assert_eq!(harness.outcome(), &RunOutcome::Aborted);
+}
+
+#[test]
+fn sub_agent_that_was_recorded_and_not_started_before_an_abort_has_an_end() {
+    let original = delegating().play();
+    let at =
+        original.journal.iter().position(|event| matches!(event.event, AgentEvent::SubAgentSpawned { .. }));
+    let mut journal = original.journal[..=at.unwrap()].to_vec();
+    let mut abort = EventRecord::clone(journal.last().unwrap());
+    (abort.seq, abort.event) = (abort.seq + 1, AgentEvent::AbortRequested);
+    journal.push(Event::from(abort));
+    let mut harness = Harness::recovered(&original.config, &journal, LATER);
+    harness.drive();
+    assert_eq!(harness.outcome(), &RunOutcome::Aborted);
+    assert_eq!(harness.lines(&["effect RunTool"]), [""; 0], "it never begins");
+    assert_eq!(completed(&harness.journal), 1);
 }
