@@ -17,12 +17,12 @@ use crate::{
 /// that a proof plants itself.
 const PROOFS: &[(&str, &str)] = &[
     // Enough seeds to hit every planted mistake, few enough to wait for.
-    ("simulate", "simulate --seeds 12000"),
+    ("simulate", "simulate --seeds 3000"),
     ("budgets", "budgets --trees 2000"),
     ("agents", "agents"),
     // The tests run other orders.
     ("interleavings", "interleavings --schedules 200 --seed 2"),
-    ("sse", "wire sse --streams 3 --random 20"),
+    ("sse", "wire sse --streams 2 --random 10"),
     ("histories", "wire histories --count 2000"),
     ("compactions", "wire compactions --count 500 --planted"),
     ("faults", "wire faults"),

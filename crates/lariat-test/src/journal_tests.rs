@@ -283,9 +283,9 @@ fn other_operations_fail_wait_or_crash_as_planned() {
 
 #[test]
 fn lost_and_torn_snapshots_are_found_as_the_fault_left_them() {
-    let put = |faults: &[OperationFault]| {
+    let put = |faults: [OperationFault; 3]| {
         let clock = VirtualClock::new();
-        let mut faults = faults.iter().copied().collect::<Vec<_>>().into_iter();
+        let mut faults = faults.into_iter();
         let store = FaultyStore::new(clock.shared()).with_trouble(move |operation| match operation {
             Operation::Snapshot => faults.next().unwrap_or_default(),
             _ => OperationFault::None,
@@ -299,12 +299,12 @@ fn lost_and_torn_snapshots_are_found_as_the_fault_left_them() {
         found.map(|snapshot| (snapshot.seq, snapshot.state))
     };
     let (none, lost, torn) = (OperationFault::None, OperationFault::Lost, OperationFault::Torn);
-    assert_eq!(put(&[none, none, none]), Some((5, b"state".to_vec())));
-    assert_eq!(put(&[none, lost, none]), Some((3, b"state".to_vec())), "the newer one was not stored");
-    assert_eq!(put(&[none, none, lost]), Some((3, b"state".to_vec())), "the newer one is not found");
-    assert_eq!(put(&[lost, none, lost]), None);
-    assert_eq!(put(&[none, torn, none]), Some((5, b"st".to_vec())));
-    assert_eq!(put(&[none, none, torn]), Some((5, b"st".to_vec())));
+    assert_eq!(put([none, none, none]), Some((5, b"state".to_vec())));
+    assert_eq!(put([none, lost, none]), Some((3, b"state".to_vec())), "the newer one was not stored");
+    assert_eq!(put([none, none, lost]), Some((3, b"state".to_vec())), "the newer one is not found");
+    assert_eq!(put([lost, none, lost]), None);
+    assert_eq!(put([none, torn, none]), Some((5, b"st".to_vec())));
+    assert_eq!(put([none, none, torn]), Some((5, b"st".to_vec())));
 }
 
 #[test]

@@ -40,7 +40,9 @@ fn main() -> ExitCode {
     let ok = match options.replay {
         // Every world, also after a failure.
         Some(seed) => {
-            options.worlds.iter().fold(true, |ok, world| replay(*world, seed, options.prints_log) && ok)
+            let failed =
+                options.worlds.iter().filter(|world| !replay(**world, seed, options.prints_log)).count();
+            failed == 0
         }
         None if options.until_fault => run_until_fault(&options),
         None => run_seeds(&options),

@@ -25,13 +25,10 @@ impl ProcessStore {
     }
 
     /// Performs a call as steps of the process.
-    fn step<'a, T: 'a>(
+    fn step<'a, T: Send + 'a>(
         &'a self,
         call: impl Future<Output = Result<T, StoreError>> + Send + 'a,
-    ) -> BoxFuture<'a, Result<T, StoreError>>
-    where
-        T: Send,
-    {
+    ) -> BoxFuture<'a, Result<T, StoreError>> {
         Box::pin(self.steps.call(&self.inner.store, call))
     }
 }

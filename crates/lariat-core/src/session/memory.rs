@@ -125,10 +125,10 @@ impl SessionMemory {
                 }
             }
             AgentEvent::PromptAssembled { sections } => self.prompt = Some(Arc::clone(sections)),
-            AgentEvent::FindingShared(finding) => {
-                if self.findings.len() < Finding::MAX_OF_TREE && !self.has_finding(&finding.finding_id) {
-                    self.findings.push(Arc::new(Finding::clone(finding)));
-                }
+            AgentEvent::FindingShared(finding)
+                if self.findings.len() < Finding::MAX_OF_TREE && !self.has_finding(&finding.finding_id) =>
+            {
+                self.findings.push(Arc::new(Finding::clone(finding)));
             }
             AgentEvent::MessagePinned { message_id, pinned: true } => {
                 Arc::make_mut(&mut self.pins).insert(*message_id);

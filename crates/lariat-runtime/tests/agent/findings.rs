@@ -111,7 +111,7 @@ async fn assert_shared_once(store: &dyn SessionStore, case: &str) {
         (FACT, &["src/parse.rs".to_owned()][..], &["finder".to_owned()][..], &finder_id),
         "{case}"
     );
-    assert_eq!(findings(&parent), [finding.clone()], "{case}: the session has one copy");
+    assert_eq!(findings(&parent), std::slice::from_ref(finding), "{case}: the session has one copy");
     assert_eq!(notes(&finder), Vec::<String>::new(), "{case}: its own finding does not come back");
     let helper = journal(store, &child(&parent, "helper")).await;
     let later = journal(store, &child(&parent, "later")).await;

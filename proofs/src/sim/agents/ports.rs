@@ -83,13 +83,14 @@ fn calls(random: &mut SeededRandom, index: usize, has_background: bool) -> Reply
     let calls: Vec<(String, &str, Value)> = (0..count)
         .map(|at| {
             let name = *random.pick(&["read", "write", "exec", HELPER, HELPER, WORKER]).unwrap_or(&HELPER);
-            let mut args = match name {
-                HELPER | WORKER => json!({"task": format!("task {index}.{at}")}),
+            let task = format!("task {index}.{at}");
+            let args = match name {
+                WORKER if has_background && random.chance(70) => {
+                    json!({"task": task, "run_in_background": true})
+                }
+                HELPER | WORKER => json!({"task": task}),
                 _ => json!({"n": random.below(1_000)}),
             };
-            if name == WORKER && has_background && random.chance(70) {
-                args["run_in_background"] = json!(true);
-            }
             (format!("c{index}.{at}"), name, args)
         })
         .collect();
@@ -227,7 +228,9 @@ impl PermissionPolicy for SessionPolicy {
                 0..=69 => Verdict::Allow,
                 82..=84 => {
                     let mut args = query.call.arguments.clone();
-                    args["rewritten"] = json!(true);
+                    if let Some(args) = args.as_object_mut() {
+                        args.insert("rewritten".to_owned(), json!(true));
+                    }
                     Verdict::Rewrite(Arc::new(args))
                 }
                 _ => {

@@ -129,11 +129,11 @@ async fn read_request(socket: &mut TcpStream) -> Option<(String, String)> {
     let text = String::from_utf8_lossy(bytes.get(..head)?).into_owned();
     let mut lines = text.lines();
     let path = lines.next()?.split(' ').nth(1)?.split('?').next()?.to_owned();
-    let lengths = lines.filter_map(|line| {
+    let mut lengths = lines.filter_map(|line| {
         let (name, value) = line.split_once(':')?;
         name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
     });
-    let length: usize = lengths.last().unwrap_or_default();
+    let length: usize = lengths.next_back().unwrap_or_default();
     while bytes.len() < head + 4 + length {
         if socket.read_buf(&mut bytes).await.ok()? == 0 {
             return None;

@@ -85,7 +85,7 @@ pub(super) fn all() -> Vec<Canary> {
         let number = all.len();
         let core = core(number);
         // `@@db` is a value before an at sign, and `@@` alone the value twice.
-        let value = form.replace("@@db", "@\0db").replace("@@127", "@\0127").replace('@', &core);
+        let value = form.replace("@@db", "@\x00db").replace("@@127", "@\x00127").replace('@', &core);
         let value = value.replace('\0', "@");
         all.push(Canary { name, core, value, belongs: belongs.to_vec() });
     };

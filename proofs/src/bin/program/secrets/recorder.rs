@@ -84,11 +84,11 @@ fn read(socket: &mut TcpStream, bytes: &mut Vec<u8>) -> Option<(String, Vec<u8>)
         }
     };
     let head = String::from_utf8_lossy(bytes.get(..end)?).into_owned();
-    let lengths = head.lines().filter_map(|line| {
+    let mut lengths = head.lines().filter_map(|line| {
         let (name, value) = line.split_once(':')?;
         name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
     });
-    let length = lengths.last().unwrap_or_default();
+    let length = lengths.next_back().unwrap_or_default();
     while bytes.len() < end + 4 + length {
         more(bytes)?;
     }
