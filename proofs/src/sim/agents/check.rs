@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
-use lariat_core::event::{AgentEvent, Event, RecordedMessage};
+use lariat_core::event::{AgentEvent, Event, RecordedMessage, RunOutcome};
 use lariat_core::id::{LoopId, MessageId, SessionId, ToolCallId};
 use lariat_core::usage::Usage;
 
@@ -19,7 +19,7 @@ struct Child<'a> {
     parent_loop: Option<&'a LoopId>,
     call: &'a ToolCallId,
     report: Option<MessageId>,
-    ends: Vec<(&'a lariat_core::event::RunOutcome, Usage)>,
+    ends: Vec<(&'a RunOutcome, Usage)>,
 }
 
 /// Checks all journals.
@@ -46,7 +46,13 @@ pub(super) fn finished(tree: &Tree) -> Result<(), Violation> {
             check_child(session_id, journal, children.get(*session_id))?;
         }
     }
-    children.values().try_for_each(|child| check_end(child, &journals))
+    let saved: u64 = journals.values().map(|journal| own_spent(journal).total()).sum();
+    let unsaved = tree.watch.delivered().saturating_sub(saved);
+    children.values().try_for_each(|child| {
+        // The agents below it may have recorded more than it did.
+        let most = tree_spent(child.session_id, &children, &journals) + unsaved;
+        check_end(child, &journals, most)
+    })
 }
 
 fn of_session(session_id: &SessionId, violation: Violation) -> Violation {
@@ -139,8 +145,13 @@ fn check_child(
     }
 }
 
-/// Checks that a parent has exactly one end and one result of a sub-agent, and that both agree with the sub-agent's journal.
-fn check_end(child: &Child<'_>, journals: &BTreeMap<&SessionId, Vec<Event>>) -> Result<(), Violation> {
+/// Checks that a parent has exactly one end and one result of a sub-agent, and that both agree with the sub-agent's journal. What a
+/// sub-agent spent whose store failed includes what its own journal does not have: at most `most` tokens in all.
+fn check_end(
+    child: &Child<'_>,
+    journals: &BTreeMap<&SessionId, Vec<Event>>,
+    most: u64,
+) -> Result<(), Violation> {
     let Child { session_id, parent, call, .. } = child;
     let parent_journal = journals.get(*parent).map(Vec::as_slice).unwrap_or_default();
     let parent_ended = parent_journal.iter().any(|event| {
@@ -149,7 +160,7 @@ fn check_end(child: &Child<'_>, journals: &BTreeMap<&SessionId, Vec<Event>>) -> 
     if !parent_ended {
         return Ok(());
     }
-    let [(_, recorded)] = child.ends.as_slice() else {
+    let [(outcome, recorded)] = child.ends.as_slice() else {
         return wrong(format!("{parent} records {} ends of the sub-agent of {call}", child.ends.len()));
     };
     let results = parent_journal.iter().filter(|event| match &event.event {
@@ -180,7 +191,11 @@ fn check_end(child: &Child<'_>, journals: &BTreeMap<&SessionId, Vec<Event>>) -> 
     }
     let journal = journals.get(*session_id).map(Vec::as_slice).unwrap_or_default();
     let spent = spent(journal);
-    if *recorded != spent {
+    let is_right = match outcome {
+        RunOutcome::Failed { .. } => (spent.total()..=most).contains(&recorded.total()),
+        _ => *recorded == spent,
+    };
+    if !is_right {
         return Err(Violation::WrongUsage(format!(
             "{parent} records {} tokens of {session_id}, which spent {}",
             recorded.total(),
@@ -192,15 +207,38 @@ fn check_end(child: &Child<'_>, journals: &BTreeMap<&SessionId, Vec<Event>>) -> 
 
 /// What a session's agent and its own sub-agents spent.
 fn spent(journal: &[Event]) -> Usage {
+    let below = journal.iter().filter_map(|event| match &event.event {
+        AgentEvent::SubAgentCompleted { usage, .. } => Some(*usage),
+        _ => None,
+    });
+    below.fold(own_spent(journal), |mut spent, usage| {
+        spent += usage;
+        spent
+    })
+}
+
+/// How many tokens a session and all sessions below it spent, as their journals say.
+fn tree_spent(
+    session_id: &SessionId,
+    children: &HashMap<&SessionId, Child<'_>>,
+    journals: &BTreeMap<&SessionId, Vec<Event>>,
+) -> u64 {
+    let own = journals.get(session_id).map_or(0, |journal| own_spent(journal).total());
+    let below = children.values().filter(|child| child.parent == session_id);
+    own + below.map(|child| tree_spent(child.session_id, children, journals)).sum::<u64>()
+}
+
+/// What a session's agent itself spent.
+fn own_spent(journal: &[Event]) -> Usage {
     let mut spent = Usage::default();
     for event in journal {
         match &event.event {
             AgentEvent::MessageEnd { message: RecordedMessage::Full(message) } => {
                 spent += message.as_assistant().map(|reply| reply.usage).unwrap_or_default();
             }
-            AgentEvent::Compaction { usage, .. }
-            | AgentEvent::CompactionRefused { usage, .. }
-            | AgentEvent::SubAgentCompleted { usage, .. } => spent += *usage,
+            AgentEvent::Compaction { usage, .. } | AgentEvent::CompactionRefused { usage, .. } => {
+                spent += *usage;
+            }
             _ => {}
         }
     }

@@ -35,6 +35,8 @@ struct State {
     seen: HashMap<SessionId, (u64, bool)>,
     /// Tokens of the replies of this process, and the most requests that were open at the same time.
     spent: u64,
+    /// Tokens of the replies of all processes.
+    delivered: u64,
     open: u64,
     most_open: u64,
     log: Vec<String>,
@@ -138,6 +140,11 @@ impl Watch {
         (state.executed.len() as u64, state.requests)
     }
 
+    /// Tokens of all replies of the model.
+    pub(super) fn delivered(&self) -> u64 {
+        self.lock().delivered
+    }
+
     pub(super) fn log(&self) -> Vec<String> {
         self.lock().log.clone()
     }
@@ -153,7 +160,9 @@ pub(super) struct OpenRequest(Arc<Watch>);
 impl OpenRequest {
     /// Notes the tokens of a reply.
     pub(super) fn spend(&self, tokens: u64) {
-        self.0.lock().spent += tokens;
+        let mut state = self.0.lock();
+        state.spent += tokens;
+        state.delivered += tokens;
     }
 }
 
