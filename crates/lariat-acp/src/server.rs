@@ -40,7 +40,7 @@ const LEAVE_WAIT: Duration = Duration::from_secs(3);
 pub struct AgentInfo {
     /// Its name for programs.
     pub name: String,
-    /// Its name for people.
+    /// Its name for users.
     pub title: String,
     /// Its version.
     pub version: String,

@@ -1,4 +1,4 @@
-//! Questions that wait for a person, and their answers.
+//! Questions that wait for a user, and their answers.
 //!
 //! An approval, a question of the model, a plan, a used-up budget, an elicitation of a tool server and a login are
 //! all an [`Ask`]. Invariants: an ask is durable before any client sees it; the first valid answer resolves it, and
@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::{AskDigest, AskId, CommandId, Principal};
 
-/// A question that waits for a person.
+/// A question that waits for a user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -57,7 +57,7 @@ pub enum AskSubject {
         #[cfg_attr(feature = "schema", schemars(with = "Value"))]
         request: Arc<PermissionRequest>,
     },
-    /// The model asks the person.
+    /// The model asks the user.
     Question {
         /// The question.
         text: String,
@@ -86,7 +86,7 @@ pub enum AskSubject {
         /// The form of the answer, as a JSON schema.
         schema: Value,
     },
-    /// Somewhere a person must log in.
+    /// Somewhere a user must log in.
     Login {
         /// The service that needs it.
         service: String,

@@ -66,7 +66,7 @@ pub enum Action {
     Answer {
         /// The ask.
         ask_id: AskId,
-        /// The digest of the ask that the person saw.
+        /// The digest of the ask that the user saw.
         digest: AskDigest,
         /// The answer.
         answer: Answer,
@@ -187,7 +187,7 @@ pub enum Action {
     Other(Map<String, Value>),
 }
 
-/// A message of a person.
+/// A message of a user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]

@@ -11,7 +11,7 @@
 //!    cursor, so it misses nothing and sees nothing twice.
 //!
 //! [`SessionCommand`]s change a session. A host records a command before it acknowledges it with a [`Receipt`], and
-//! applies a command at most once, however often a client sends it. A question that needs a person is an [`Ask`]; the
+//! applies a command at most once, however often a client sends it. A question that needs a user is an [`Ask`]; the
 //! first valid answer wins and every client sees who gave it.
 //!
 //! Invariants: these are types and contracts only, without I/O; a value with an unknown variant survives being read

@@ -1,4 +1,4 @@
-//! What went wrong, for a person and for a program.
+//! What went wrong, for a user and for a program.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 pub struct Problem {
     /// The kind of the problem, for programs.
     pub code: ProblemCode,
-    /// What happened, as a sentence for a person. Contains no secrets.
+    /// What happened, as a sentence for a user. Contains no secrets.
     pub message: String,
     /// Where: a file with a line, a setting, a command id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
-    /// What the person can do.
+    /// What the user can do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -33,7 +33,7 @@ impl Problem {
         self
     }
 
-    /// Sets what the person can do.
+    /// Sets what the user can do.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

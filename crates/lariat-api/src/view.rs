@@ -218,7 +218,7 @@ impl ChildSession {
 pub struct AttachedClient {
     /// The program.
     pub client: ClientName,
-    /// The person.
+    /// The user.
     pub principal: Principal,
     /// Since when.
     #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]

@@ -1,6 +1,6 @@
 //! The questions of a session, with their ids and digests.
 //!
-//! Invariant: the digest covers everything that a person sees, so that an answer cannot approve something else.
+//! Invariant: the digest covers everything that a user sees, so that an answer cannot approve something else.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ fn user_question(id: RequestId, question: &UserQuestion, asked_at: Timestamp) ->
     };
     ask.choices.extend(question.options.iter().map(choice));
     ask.choices.push(AskChoice::new("decline to answer", Answer::Decline { reason: None }));
-    // The digest must cover the options too: they are what the person sees.
+    // The digest must cover the options too: they are what the user sees.
     ask.digest = AskDigest::new(json_digest(&(&ask.subject, &question.options)));
     ask
 }
@@ -88,7 +88,7 @@ pub fn plan_digest(plan: &Plan) -> AskDigest {
     AskDigest::new(format!("{REVIEWED}{}", json_digest(&changes)))
 }
 
-/// Whether an answer repeats the digest of a plan that a person saw with its previews.
+/// Whether an answer repeats the digest of a plan that a user saw with its previews.
 pub(crate) fn is_plan_digest(digest: &AskDigest) -> bool {
     digest.as_str().starts_with(REVIEWED)
 }

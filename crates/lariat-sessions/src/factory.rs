@@ -101,7 +101,7 @@ pub struct HostedAgent {
     pub shell: Option<Arc<dyn UserShell>>,
     /// Writes the message that asks for another answer, if answers must match a schema.
     pub retry_message: Option<RetryMessage>,
-    /// Names the model that the run of a message uses, if the message asks for one, as the commands of people do.
+    /// Names the model that the run of a message uses, if the message asks for one, as the commands of users do.
     pub message_model: Option<MessageModel>,
     /// What to wait for after the agent is closed, such as traces that are being sent.
     on_close: Option<Closing>,

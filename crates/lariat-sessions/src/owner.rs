@@ -343,7 +343,7 @@ impl Owner {
 
     fn drive(&mut self, stream: RunStream) {
         self.entry.set_running(true);
-        // If this process ends, the next one continues the run; it must not end as if a person had stopped it.
+        // If this process ends, the next one continues the run; it must not end as if a user had stopped it.
         self.run = Some(tokio::spawn(stream.finish_detached()));
     }
 

@@ -1,4 +1,4 @@
-//! The definitions of a workspace by name, for front ends that let a person mention one.
+//! The definitions of a workspace by name, for front ends that let a user mention one.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -3,7 +3,7 @@
 //! Items of the session, replies and keys go in; [`App::frame`] says what to show and [`App::effects`] what to do. Pure
 //! code: the time is a parameter, and all I/O is an [`Effect`]. Invariants: a message that was submitted is in an
 //! effect, in the list of messages that wait for the session, or again in the draft; no effect answers a question
-//! unless the person focused it.
+//! unless the user focused it.
 
 mod commands;
 mod facts;
@@ -54,7 +54,7 @@ pub enum Effect {
     OpenEditor(String),
     /// Copies a text to the clipboard, by OSC 52.
     Copy(String),
-    /// Calls the person, who looks elsewhere.
+    /// Calls the user, who looks elsewhere.
     Notify(String),
     /// Keeps the draft on disk.
     SaveDraft,
@@ -64,7 +64,7 @@ pub enum Effect {
     Remember(String),
     /// Finds completions; they go to [`App::completed`].
     Complete(Request),
-    /// The person chose this file.
+    /// The user chose this file.
     Chosen(String),
     /// Lists sessions with these words, for [`App::sessions`].
     ListSessions {
@@ -213,7 +213,7 @@ pub struct App {
     detail: Detail,
     /// The rows of the state that a screen reader has got.
     spoken: Vec<String>,
-    /// Whether the person folded the task list.
+    /// Whether the user folded the task list.
     hides_tasks: bool,
     /// In full screen: rows of the transcript below the window.
     scroll: usize,

@@ -41,7 +41,7 @@ pub struct Asks {
     scroll: usize,
     /// Whether the whole diff is shown.
     is_whole: bool,
-    /// Changes of the plan that the person does not approve, and the one that a key marks.
+    /// Changes of the plan that the user does not approve, and the one that a key marks.
     unmarked: BTreeSet<ToolCallId>,
     change: usize,
 }
@@ -73,7 +73,7 @@ pub enum Outcome {
     Unused,
     /// What is shown changed.
     Changed,
-    /// The person answered.
+    /// The user answered.
     Answer(Action),
 }
 
@@ -289,7 +289,7 @@ impl Asks {
     fn select(&mut self, place: usize, now: Timestamp) {
         self.selected = place;
         self.turn(now);
-        // The person chose the question; its keys need no pause.
+        // The user chose the question; its keys need no pause.
         self.since = Timestamp::from_millis(now.as_millis().saturating_sub(1_000));
         self.focus = match self.current() {
             Some(ask) if answers::is_text(ask) => {
@@ -308,7 +308,7 @@ impl Asks {
         self.turn(now);
         let next = self.current().map(answers::is_text);
         self.focus = match next {
-            // A field would take text that the person begins to write.
+            // A field would take text that the user begins to write.
             None | Some(true) => Focus::Draft,
             Some(false) => Focus::Keys,
         };

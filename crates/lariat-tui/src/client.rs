@@ -1,7 +1,7 @@
 //! The loop: reads keys and items, draws, carries out effects.
 //!
 //! One task owns the screen and the state. Requests to the session run in tasks of their own and reply over a channel,
-//! so that the screen never waits for them. Commands leave in the order in which the person gave them. Invariants: what
+//! so that the screen never waits for them. Commands leave in the order in which the user gave them. Invariants: what
 //! happens in the session draws at most [`FRAMES_PER_SECOND`] frames in a second, a key draws without waiting for the
 //! next of them, nothing is drawn while nothing changes, and the first frame before the session is open; the draft is on
 //! disk [`SAVE_DELAY`] after the last key, and when the loop ends.
@@ -104,9 +104,9 @@ pub struct End {
 /// Why the client ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndReason {
-    /// The person quit.
+    /// The user quit.
     Quit,
-    /// The person left a run that continues.
+    /// The user left a run that continues.
     Detached,
     /// A signal asked the program to end.
     Signal,
@@ -114,7 +114,7 @@ pub enum EndReason {
     TerminalClosed,
 }
 
-/// Follows a session in the terminal at standard input and output, until the person leaves.
+/// Follows a session in the terminal at standard input and output, until the user leaves.
 ///
 /// # Errors
 /// If standard input is not a terminal, or the session cannot be opened.
@@ -166,7 +166,7 @@ impl<W: Write> Client<W> {
             options;
         let mut draft = data.as_ref().map(|data| DraftFile::new(data.join("draft")));
         let mut history = data.map(|data| History::new(data.join("history")));
-        // A file that cannot be read costs the person no session; the next save reports it.
+        // A file that cannot be read costs the user no session; the next save reports it.
         if let Some(text) = draft.as_mut().and_then(|file| file.load().ok()).filter(|text| !text.is_empty()) {
             setup.draft = text;
         }
@@ -197,7 +197,7 @@ impl<W: Write> Client<W> {
         }
     }
 
-    /// Follows a session until the person leaves.
+    /// Follows a session until the user leaves.
     ///
     /// # Errors
     /// If the first session cannot be opened.

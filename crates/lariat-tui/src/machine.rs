@@ -19,11 +19,11 @@ pub trait Machine: Send + Sync {
     /// The client catches `SIGTSTP`, so this has to send `SIGSTOP`.
     fn suspend(&self);
 
-    /// Lets the person edit a text in their editor. The terminal is in its normal mode.
+    /// Lets the user edit a text in their editor. The terminal is in its normal mode.
     fn edit<'a>(&'a self, draft: &'a str) -> BoxFuture<'a, io::Result<String>>;
 
     /// Reads an image that a message mentions; `None` if the file does not exist. A relative path is in the working
-    /// directory, and `~/` is the home of the person.
+    /// directory, and `~/` is the home of the user.
     ///
     /// # Errors
     /// If the file cannot be read, is too large or is not an image.

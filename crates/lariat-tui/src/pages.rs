@@ -1,6 +1,6 @@
 //! Pages that the program around the client provides: what no session reports and the machine of the session knows.
 //!
-//! A client without them, such as one of a session on another machine, says so when the person asks for one.
+//! A client without them, such as one of a session on another machine, says so when the user asks for one.
 
 use lariat_api::{Problem, SessionView};
 use lariat_core::BoxFuture;

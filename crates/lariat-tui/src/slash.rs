@@ -4,7 +4,7 @@
 //! What a [`Verb`] does is in the application. Invariant: a text that names no command of the table is not taken
 //! for a message, so that the caller can leave it in the draft.
 
-/// A command that a person types after `/`.
+/// A command that a user types after `/`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlashCommand {
     /// The name, without the slash.

@@ -28,7 +28,7 @@ pub enum Waits {
         /// How many others run.
         others: usize,
     },
-    /// For an answer of the person.
+    /// For an answer of the user.
     You {
         /// The number of questions.
         asks: usize,

@@ -75,7 +75,7 @@ pub enum SessionUpdate {
 pub struct ToolCallChange {
     /// Its id.
     pub id: String,
-    /// What it does, for people.
+    /// What it does, for users.
     pub title: Option<String>,
     /// `read`, `edit`, `execute` and so on.
     pub kind: Option<String>,

@@ -67,7 +67,7 @@ impl CallStatus {
 pub struct ExternalCall {
     /// Its id.
     pub id: String,
-    /// What it does, for people.
+    /// What it does, for users.
     pub title: String,
     /// `read`, `edit`, `execute` and so on; empty if the agent did not say.
     pub kind: String,

@@ -50,7 +50,7 @@ impl RpcError {
     }
 }
 
-/// Editors show the message alone, so it has everything that a person needs. The data has the parts for programs.
+/// Editors show the message alone, so it has everything that a user needs. The data has the parts for programs.
 impl From<Problem> for RpcError {
     fn from(problem: Problem) -> Self {
         let code = match problem.code {

@@ -173,7 +173,7 @@ fn new_session(
     Ok(CreateSession::new(id, place.path().display().to_string()))
 }
 
-/// Shows the session until the person leaves.
+/// Shows the session until the user leaves.
 async fn follow(
     env: &ProcessEnv,
     loading: &LoadOptions,

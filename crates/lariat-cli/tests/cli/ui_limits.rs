@@ -303,7 +303,7 @@ fn terminal_is_restored_after_a_panic() {
     let mut pty = Pty::run(&child, 80, 24);
     assert_ne!(pty.end(), Some(0));
     pty.is_restored();
-    // The message is on the normal screen, where the person can read it.
+    // The message is on the normal screen, where the user can read it.
     pty.shows("on purpose");
     figure("terminal restored after a panic", "yes", "yes", true);
 }

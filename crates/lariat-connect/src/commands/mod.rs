@@ -146,7 +146,7 @@ impl CommandSet {
     }
 }
 
-/// The `argument-hint`. People write `[number]`, which YAML reads as a list.
+/// The `argument-hint`. Users write `[number]`, which YAML reads as a list.
 fn argument_hint(front: &FrontMatter) -> String {
     match front.get("argument-hint") {
         Some(text) if !text.is_empty() => text.to_owned(),

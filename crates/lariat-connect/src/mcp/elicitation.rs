@@ -156,7 +156,7 @@ fn shown(text: &str) -> String {
 /// A field of a form.
 struct Field {
     name: String,
-    /// How a person reads it.
+    /// How a user reads it.
     label: String,
     is_required: bool,
     kind: Kind,
@@ -165,7 +165,7 @@ struct Field {
 }
 
 enum Kind {
-    /// One of these values, each with how a person reads it.
+    /// One of these values, each with how a user reads it.
     Choice(Vec<(Value, String)>),
     /// Several of these values.
     Choices(Vec<(Value, String)>),

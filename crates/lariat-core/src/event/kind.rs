@@ -380,7 +380,7 @@ pub enum AgentEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         effort: Option<String>,
     },
-    /// A message left its queue before it was delivered, because a person removed it.
+    /// A message left its queue before it was delivered, because a user removed it.
     MessageUnqueued {
         /// Id of the message.
         message_id: MessageId,

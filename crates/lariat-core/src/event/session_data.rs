@@ -94,7 +94,7 @@ pub struct CommandRecord {
     pub command_id: String,
     /// The program that sent it.
     pub client: String,
-    /// The person or service on whose behalf.
+    /// The user or service on whose behalf.
     pub by: String,
     /// The kind of the command.
     pub action: String,

@@ -1,4 +1,4 @@
-//! Names of other agents: how people write them, and which command line each one has, by ACP or in its headless mode.
+//! Names of other agents: how users write them, and which command line each one has, by ACP or in its headless mode.
 
 use std::ffi::OsString;
 use std::fmt;

@@ -16,7 +16,7 @@ pub const DEFAULT_TIME: Duration = Duration::from_secs(60 * 60);
 /// Maximum cost of a loop in US dollars, unless the settings or the user set another, or a price is unknown.
 pub const DEFAULT_COST_USD: f64 = 10.0;
 
-/// An actor or a critic. It is written as people name it on the command line.
+/// An actor or a critic. It is written as users name it on the command line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 #[non_exhaustive]
@@ -65,7 +65,7 @@ impl LoopAgent {
         Err(UnknownAgent { name: text.to_owned(), suggestion: suggestion.unwrap_or_default(), known })
     }
 
-    /// The name for people and session files.
+    /// The name for users and session files.
     pub fn name(&self) -> &str {
         match self {
             Self::Lariat { .. } => "Lariat",

@@ -13,7 +13,7 @@ use super::plan::RacePlan;
 use super::settings::branch_name;
 use crate::{LoadedProject, ServiceError, private};
 
-/// Files that configure agents, which people may keep out of git. A copy without them would miss what they forbid.
+/// Files that configure agents, which users may keep out of git. A copy without them would miss what they forbid.
 const LOCAL_FILES: &[&str] =
     &[".claude/settings.json", ".claude/settings.local.json", "lariat.toml", "CLAUDE.local.md"];
 

@@ -35,7 +35,7 @@ pub struct RaceRecord {
 pub struct BranchEnd {
     /// Its name.
     pub name: String,
-    /// The agent, as people name it.
+    /// The agent, as users name it.
     pub agent: String,
     /// Why it cannot be selected; `None` if it completed.
     #[serde(default)]

@@ -332,7 +332,7 @@ impl Owner {
         self.start_run(accepted, CommandRun::Plan(decision)).await
     }
 
-    /// Decides about a plan that a person saw with its previews, if every change would still do the same. The run checks
+    /// Decides about a plan that a user saw with its previews, if every change would still do the same. The run checks
     /// that again when it starts.
     async fn answer_reviewed_plan(
         &mut self,

@@ -253,7 +253,7 @@ pub(super) fn the_first_answer_wins() -> Script {
     )
 }
 
-/// A call that a person denies does not run, and the run continues.
+/// A call that a user denies does not run, and the run continues.
 pub(super) fn a_denied_call_does_not_run() -> Script {
     Script::new(
         "a_denied_call_does_not_run",

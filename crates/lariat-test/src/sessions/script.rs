@@ -38,7 +38,7 @@ pub(super) enum Watched {
     ByNobody,
 }
 
-/// What a person answers to an approval.
+/// What a user answers to an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     Allow,

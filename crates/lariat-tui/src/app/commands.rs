@@ -168,7 +168,7 @@ impl App {
         Ok(())
     }
 
-    /// Goes back this many of the person's messages, and returns the text of the last one.
+    /// Goes back this many of the user's messages, and returns the text of the last one.
     fn rewind_by(&mut self, count: &str) -> Result<String, String> {
         let count: usize = count.parse().map_err(|_| format!("`{count}` is not a number"))?;
         let mut messages = self.transcript.user_messages();

@@ -36,7 +36,7 @@ impl App {
         Frame { finished, live, caret: None, is_full_screen: false }
     }
 
-    /// The rows of the state, and the line that the person types.
+    /// The rows of the state, and the line that the user types.
     fn spoken_rows(&mut self, theme: &Theme, now: Timestamp) -> (Vec<String>, Vec<String>) {
         let mut rows = self.transcript.running(theme);
         rows.extend(self.task_rows(theme, TASK_ROWS));

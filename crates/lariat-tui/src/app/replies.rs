@@ -175,7 +175,7 @@ impl App {
         }
     }
 
-    /// The client did something for the person.
+    /// The client did something for the user.
     pub fn done(&mut self, words: &str) {
         self.say(Style::Dim, words);
     }

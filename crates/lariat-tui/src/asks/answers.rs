@@ -10,7 +10,7 @@ use serde_json::Value;
 pub(super) enum Meaning {
     /// It answers.
     Answer(Answer),
-    /// The person wants to give a reason.
+    /// The user wants to give a reason.
     Reason,
     /// Show the whole diff, or less again.
     Whole,
@@ -33,7 +33,7 @@ fn is_string(schema: &Value) -> bool {
     schema.get("type").and_then(Value::as_str) == Some("string")
 }
 
-/// The meaning of a letter for a question. `marked` are the changes of a plan that the person approves.
+/// The meaning of a letter for a question. `marked` are the changes of a plan that the user approves.
 pub(super) fn letter(ask: &Ask, letter: char, marked: &[ToolCallId], is_confined: bool) -> Meaning {
     let decline = || Meaning::Answer(Answer::Decline { reason: None });
     let letter = letter.to_ascii_lowercase();

@@ -72,7 +72,7 @@ impl Asks {
                 };
                 let typed = text::line(typed);
                 let room = theme.width.saturating_sub(label.len() + 1);
-                // The end is what the person types.
+                // The end is what the user types.
                 let skip = text::width(&typed).saturating_sub(room);
                 let (_, end) = text::split(&typed, skip);
                 let column = label.len() + text::width(end);

@@ -1,4 +1,4 @@
-//! Sends commands in the order in which the person gave them, with the images that messages mention.
+//! Sends commands in the order in which the user gave them, with the images that messages mention.
 //!
 //! The queue is bounded; a command that finds it full is refused at once. A command keeps its id over retries, so that
 //! the host applies it once.

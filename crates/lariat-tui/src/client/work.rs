@@ -53,7 +53,7 @@ pub(super) struct State {
     session_watch: Option<JoinSet<()>>,
     /// Whether what is shown may have changed.
     is_dirty: bool,
-    /// Whether a key may have changed it: the person waits for that frame.
+    /// Whether a key may have changed it: the user waits for that frame.
     is_urgent: bool,
     drawn_at: Option<Instant>,
     /// When the terminal last reported another size.

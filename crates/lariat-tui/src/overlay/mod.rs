@@ -79,7 +79,7 @@ impl Overlay {
         }
     }
 
-    /// What a screen reader gets: rows that are read when they change, and the line that the person types.
+    /// What a screen reader gets: rows that are read when they change, and the line that the user types.
     pub fn spoken(&mut self, theme: &Theme, size: Size) -> (Vec<String>, Option<String>) {
         match self {
             Self::Picker(picker) => picker.spoken(theme),

@@ -1,12 +1,12 @@
 //! A terminal that is only written forwards, as a screen reader needs it.
 //!
-//! Finished rows are lines, and the row that the person types is the last line. Letters at its end are echoed and the
+//! Finished rows are lines, and the row that the user types is the last line. Letters at its end are echoed and the
 //! last one is deleted as a terminal does it; any other change prints the row again on the next line.
 
 use super::row;
 use crate::frame::Frame;
 
-/// The line that the person types.
+/// The line that the user types.
 #[derive(Debug, Default)]
 pub(super) struct Linear {
     /// What is on the line; empty if the cursor is in the first column.

@@ -114,7 +114,7 @@ async fn tells_a_story(columns: usize, rows: usize) {
         view.status = SessionStatus::RequiresAction;
         view.asks = vec![ask];
     });
-    // The person is in the middle of a word.
+    // The user is in the middle of a word.
     client.types("yes and then y");
     client.settles().await;
     client.looks_like("3_asks");

@@ -155,7 +155,7 @@ async fn serve(env: &ProcessEnv, idle: Duration) -> CommandResult {
     let service = env.service(&place).await?;
     let principal = unix::principal(env.variable("USER"));
     let mut options = HostOptions::default();
-    // A person can attach and answer at any time; `lariat ps` shows what waits.
+    // A user can attach and answer at any time; `lariat ps` shows what waits.
     options.ask_policy = AskPolicy::Wait;
     let local = ProjectAgents::new(service, env.settings()).into_host(principal.clone(), options);
     let stop = CancellationToken::new();

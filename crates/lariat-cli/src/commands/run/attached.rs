@@ -167,7 +167,7 @@ impl Attached {
                 InputEvent::Tick => self.tick(),
                 InputEvent::Line(_) | InputEvent::Callback(_) => {}
             }
-            // Without a person, there is nothing to wait for after the run.
+            // Without a user, there is nothing to wait for after the run.
             if self.out.is_broken() || (self.is_synced && !self.interactive && !self.is_running) {
                 return Ok(Exit::Done);
             }

@@ -12,7 +12,7 @@ pub(super) struct Seen {
     answered: Vec<Value>,
 }
 
-/// A conversation as a person sees it.
+/// A conversation as a user sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Conversation {
     prompts: Vec<String>,
