@@ -192,7 +192,7 @@ fn commands_act_and_unknown_ones_stay_in_the_draft() {
 }
 
 #[test]
-fn calls_the_person_only_without_the_focus() {
+fn notifies_the_user_only_without_the_focus() {
     let mut app = app(SessionStatus::Running);
     let mut asks = view(2, SessionStatus::RequiresAction);
     asks.asks = vec![approval(1)];

@@ -246,7 +246,7 @@ async fn hook_callback_changes_arguments_and_rules_judge_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hook_callback_that_fails_or_stays_away_blocks() {
+async fn hook_callback_that_fails_or_does_not_answer_blocks() {
     let fixture = Fixture::new(calling("bash", json!({ "command": "touch made" }))).await;
     let mut program = ControllingProgram::start(&fixture, &[]);
     program.ask("r1", registration("PreToolUse", &json!("Bash")));

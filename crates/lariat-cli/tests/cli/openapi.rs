@@ -159,7 +159,7 @@ async fn a_changed_document_is_used_only_after_the_user_accepts_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_server_and_plain_secrets_need_the_word_of_the_user() {
+async fn another_server_needs_its_own_flag_and_literal_secrets_are_refused() {
     let mut other = document("Shows a pet.");
     other["servers"] = json!([{ "url": "https://other.example/v1" }]);
     let api = Api::start(&other);

@@ -36,7 +36,7 @@ pub(crate) async fn shows(process: &Process, text: &str) {
 }
 
 #[tokio::test]
-async fn typed_key_is_not_echoed() {
+async fn typed_api_key_is_not_echoed() {
     let home = Home::offline();
     let supervisor = Supervisor::new();
     let process = start(&supervisor, &home, &["auth", "login", "anthropic"]).await;

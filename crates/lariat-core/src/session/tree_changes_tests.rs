@@ -64,7 +64,7 @@ fn ids(seq: Option<u64>, root: &[Event], others: &[(&str, Vec<Event>)]) -> Vec<S
 }
 
 #[test]
-fn calls_of_sub_agents_on_every_level_count() {
+fn calls_of_sub_agents_on_every_level_are_included() {
     let root = journal([(1, call("r1")), (2, spawned("a")), (5, completed("a")), (6, call("r2"))]);
     let a = journal([(2, call("a1")), (3, spawned("b")), (4, completed("b"))]);
     let b = journal([(3, call("b1"))]);
@@ -75,7 +75,7 @@ fn calls_of_sub_agents_on_every_level_count() {
 }
 
 #[test]
-fn only_later_calls_of_a_sub_agent_that_worked_on_in_the_background_count() {
+fn only_later_calls_of_a_background_sub_agent_are_included() {
     let root = journal([(1, spawned("a")), (4, call("r1")), (9, completed("a"))]);
     let a = journal([(2, call("a1")), (3, spawned("b")), (5, call("a2")), (7, completed("b"))]);
     let b = journal([(3, call("b1")), (6, call("b2"))]);

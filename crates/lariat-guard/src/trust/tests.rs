@@ -327,7 +327,7 @@ fn another_directory_is_not_trusted() {
 }
 
 #[test]
-fn damaged_book_trusts_nothing_and_is_not_overwritten() {
+fn damaged_trust_file_trusts_nothing_and_is_not_overwritten() {
     let manifest = Manifest::of(&repository()).unwrap();
     let (folder, book) = book();
     book.trust(&identity(), &manifest).unwrap();
@@ -351,7 +351,7 @@ fn oversized_workspace_cannot_be_trusted() {
 
 #[cfg(unix)]
 #[test]
-fn book_is_readable_only_by_the_user() {
+fn trust_file_is_readable_only_by_the_user() {
     use std::os::unix::fs::PermissionsExt as _;
     let (folder, book) = book();
     book.trust(&identity(), &Manifest::of(&repository()).unwrap()).unwrap();

@@ -166,7 +166,7 @@ async fn cancelled_run_ends_its_sub_agents_in_the_background_and_the_next_run_kn
 }
 
 #[tokio::test(start_paused = true)]
-async fn limit_of_a_run_counts_what_sub_agents_in_the_background_spend_meanwhile() {
+async fn limit_of_a_run_includes_what_background_sub_agents_spend_meanwhile() {
     let limits = ExecutionLimits::default().with_max_total_tokens(10_000);
     let slow = Reply::text("hm").then_wait(SECONDS(10)).then_call("l1", "look", json!({}));
     let fixture = Fixture::new([

@@ -100,7 +100,7 @@ impl Hooks for PanickingHooks {
 }
 
 #[tokio::test(start_paused = true)]
-async fn panicking_hook_stops() {
+async fn panicking_hook_stops_the_run() {
     let points = [
         "before_loop",
         "before_turn",

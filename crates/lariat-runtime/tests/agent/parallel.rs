@@ -164,7 +164,7 @@ async fn without_prompts_the_branches_continue() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn budget_of_the_session_counts_all_branches() {
+async fn budget_of_the_session_includes_all_branches() {
     let script = || {
         let mut replies: Vec<Reply> =
             (0..20).map(|n| call(&format!("c{n}"), "write").with_usage(Usage::new(100, 0))).collect();

@@ -51,7 +51,7 @@ async fn command_runs_to_its_end_when_its_client_goes_away() {
 }
 
 #[tokio::test]
-async fn slow_reader_holds_only_its_own_stream_back() {
+async fn slow_reader_delays_only_its_own_stream() {
     const EVENTS: u64 = 20_000;
     let memory = Memory::with_events("s", 0);
     (0..EVENTS).for_each(|_| memory.append("s", &"x".repeat(500)));

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agents_are_parsed_and_written_as_people_name_them() {
+    fn agents_are_parsed_and_printed_by_name() {
         for text in [
             "lariat",
             "lariat:anthropic/x",

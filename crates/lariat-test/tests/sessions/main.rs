@@ -21,7 +21,7 @@ use toy::{Mistake, Toy};
 
 /// Time is virtual: it passes when every task waits, so a check that fails after its time limit costs nothing.
 #[tokio::test(start_paused = true)]
-async fn a_right_host_passes() {
+async fn correct_host_passes_the_suite() {
     let fixture: Arc<dyn HostFixture> = Arc::new(Toy::new(None));
     let report = run_all(&fixture, 25).await;
     println!("{report}");

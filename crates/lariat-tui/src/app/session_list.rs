@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn circle_of_parents_lists_each_session_once() {
+    fn cycle_of_parents_lists_each_session_once() {
         let sessions = [session("a", Some("b"), 1), session("b", Some("a"), 2), session("c", Some("c"), 3)];
         let shown = tree(&sessions);
         assert_eq!(shown.matches(['a', 'b', 'c']).count(), 3, "{shown}");

@@ -18,7 +18,7 @@ fn after(text: &str, keys: &str) -> (String, usize) {
 }
 
 #[test]
-fn is_off_at_first() {
+fn vim_keys_are_off_by_default() {
     let mut composer = Composer::new(Vec::new());
     type_text(&mut composer, "dd");
     assert_eq!((composer.vim_mode(), composer.draft().as_str()), (None, "dd"));
@@ -39,7 +39,7 @@ fn escape_goes_to_normal_mode_and_i_back() {
 }
 
 #[test]
-fn moves() {
+fn motions_move_the_caret_as_in_vim() {
     for (keys, caret) in [
         ("l", 1),
         ("lh", 0),
@@ -61,7 +61,7 @@ fn moves() {
 }
 
 #[test]
-fn edits() {
+fn commands_edit_the_draft_as_in_vim() {
     for (keys, text) in [
         ("x", "ne two\nx"),
         ("D", "\nx"),
@@ -91,7 +91,7 @@ fn edits() {
 }
 
 #[test]
-fn control_r_does_again() {
+fn control_r_redoes() {
     let mut composer = normal("one");
     press(&mut composer, &["x", "u", "ctrl+r"]);
     assert_eq!(composer.draft(), "ne");

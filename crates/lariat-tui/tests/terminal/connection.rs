@@ -106,7 +106,7 @@ async fn the_editor_returns_the_draft() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unfocused_window_is_called_when_the_run_ends() {
+async fn user_is_notified_when_a_run_ends_in_an_unfocused_window() {
     let fake = Fake::new();
     let client = Running::start(&fake, 80, 24);
     client.settles().await;

@@ -184,17 +184,17 @@ async fn tells_a_story(columns: usize, rows: usize) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tells_a_story_in_the_smallest_terminal() {
+async fn renders_a_whole_session_in_the_smallest_terminal() {
     tells_a_story(40, 10).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn tells_a_story_in_a_usual_terminal() {
+async fn renders_a_whole_session_in_a_usual_terminal() {
     tells_a_story(80, 24).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn tells_a_story_in_a_large_terminal() {
+async fn renders_a_whole_session_in_a_large_terminal() {
     tells_a_story(120, 40).await;
 }
 

@@ -287,7 +287,7 @@ async fn forks_are_not_counted_twice_in_costs() {
 
 /// Of several forks of a deleted session, only one may count the shared history.
 #[tokio::test(flavor = "multi_thread")]
-async fn forks_of_a_deleted_session_count_its_cost_once() {
+async fn cost_of_a_deleted_session_is_included_once_for_its_forks() {
     let fixture = Fixture::new(costly()).await;
     assert!(priced(&fixture, &["run", "spend"]).status().unwrap().success());
     let total = || fixture.run(&["sessions", "cost", "--json"]).expect(0).json()["total"].clone();

@@ -295,7 +295,7 @@ async fn continues_without_prompt_after_limit() {
 
 /// A failed command has no tick, and a tool call that did not run has a line.
 #[tokio::test(flavor = "multi_thread")]
-async fn failures_look_like_failures() {
+async fn failed_denied_and_unknown_calls_have_a_cross() {
     let fixture = Fixture::new(Script::answer(|request| match last_result(&request.body) {
         None => Turn::new()
             .call("toolu_1", "bash", &json!({ "command": "echo partial; exit 127" }))
@@ -564,7 +564,7 @@ async fn names_what_the_sandbox_blocked() {
 
 /// A whole run takes milliseconds. A debug build on a busy machine gets more time, but not much.
 #[tokio::test(flavor = "multi_thread")]
-async fn whole_run_is_quick() {
+async fn run_with_one_reply_takes_less_than_a_second() {
     let fixture = Fixture::new(Script::answer(|_| Turn::new().text("Done.").into())).await;
     let once = || {
         let begun = std::time::Instant::now();

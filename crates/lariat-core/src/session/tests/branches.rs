@@ -209,7 +209,7 @@ fn observing_a_sibling_takes_its_spending_and_not_its_work() {
 }
 
 #[test]
-fn time_of_branches_that_run_together_counts_once() {
+fn time_of_branches_that_run_together_is_counted_once() {
     let mut journal = group();
     // Starts at 6 s and 7 s; every event takes a second.
     journal.message(A, user(10)).message(B, user(20)).end(A, RunOutcome::Completed);

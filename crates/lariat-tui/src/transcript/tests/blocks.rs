@@ -158,7 +158,7 @@ fn parallel_calls_are_in_the_order_of_their_results() {
 }
 
 #[test]
-fn denied_call_names_reason_and_person() {
+fn denied_call_names_reason_and_user() {
     let request = PermissionRequest::new(
         &lariat_core::content::ToolCall {
             id: "c1".into(),

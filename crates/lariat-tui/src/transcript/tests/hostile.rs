@@ -151,7 +151,7 @@ proptest! {
 
 /// The test above would be worth nothing if the text did not reach the screen.
 #[test]
-fn infected_text_is_shown() {
+fn hostile_text_in_any_field_is_shown_and_harmless() {
     let script = super::screens::session();
     let mut transcript = Transcript::new();
     script.events.iter().for_each(|event| transcript.apply(&infected(event, "evil\u{1b}[2J")));

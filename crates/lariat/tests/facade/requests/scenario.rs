@@ -232,7 +232,7 @@ fn nested(value: &Value, depth: usize, out: &mut String) {
 
 /// The format must show a change of a single letter.
 #[test]
-fn formatted_request_shows_every_letter() {
+fn formatted_request_shows_every_character() {
     let mut text = String::new();
     readable(&json!({"a": ["x\ny", 1, {}], "b": {"c": null}}), 0, &mut text);
     assert_eq!(text, "a:\n  - |\n    x\n    y\n  - 1\n  - {}\nb:\n  c: null\n");
