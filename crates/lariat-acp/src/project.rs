@@ -1,4 +1,4 @@
-//! What the program that serves an editor knows about a directory.
+//! Defines what the program that serves an editor tells about a directory.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What the durable log and the live channel of a session carry.
+//! Defines the items of the durable log and of the live channel of a session.
 
 use lariat_core::event::Event;
 use lariat_core::id::SessionId;

@@ -1,4 +1,4 @@
-//! What went wrong, for a user and for a program.
+//! Defines errors of the session protocol, with a text for users and a code for programs.
 
 use serde::{Deserialize, Serialize};
 

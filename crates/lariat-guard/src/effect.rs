@@ -1,4 +1,4 @@
-//! What a permission rule does with the tool calls that it matches.
+//! Defines what a permission rule does with the tool calls that it matches.
 
 use std::fmt;
 

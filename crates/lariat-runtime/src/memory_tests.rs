@@ -1,4 +1,4 @@
-//! What the in-memory store guarantees.
+//! Tests what the in-memory store guarantees.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the routes need from the program that hosts sessions.
+//! Defines what the routes need from the program that hosts sessions.
 
 use std::sync::Arc;
 

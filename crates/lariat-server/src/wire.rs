@@ -1,4 +1,4 @@
-//! What both ends of the wire agree on: limits, names, addresses, and the form of a filter in a query.
+//! Defines what both ends of the wire share: limits, names, addresses, and the form of a filter in a query.
 //!
 //! Invariant: a path or a query that this module writes for a client, the routes read as the same value.
 

@@ -1,4 +1,4 @@
-//! What undo recorded in a directory: which tool calls changed files, their diffs, and how to restore an earlier state.
+//! Reads what undo recorded in a directory: which tool calls changed files, their diffs, and how to restore a state.
 //!
 //! A directory has one undo store, and a further one for each session that worked in it while another process had the first.
 //! Invariant: nothing here creates a store, and a restore keeps every file that something else than the agent has changed since.

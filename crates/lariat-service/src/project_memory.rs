@@ -1,4 +1,4 @@
-//! What Lariat remembers about a project: facts, goals and learnings, in one file that the user can read and edit.
+//! Stores what Lariat remembers about a project: facts, goals and learnings, in one file that the user can read and edit.
 //!
 //! The file lies in the user's state directory, where no command and no file tool of an agent can write. An entry from
 //! the user is approved at once. An entry from a model, or from a failure, is a proposal: a model may have read it in

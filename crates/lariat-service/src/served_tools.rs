@@ -1,4 +1,4 @@
-//! What `lariat mcp serve` offers in a directory: the built-in tools, and sessions of Lariat as tools.
+//! Makes the tools that `lariat mcp serve` offers in a directory: the built-in ones, and sessions of Lariat.
 //!
 //! The session tools are a client of [`Sessions`], so a session that an MCP client starts is one like any other: the user sees
 //! it in `lariat ps`, attaches to it, and answers what it asks. A client never answers for the user, and it reaches only the

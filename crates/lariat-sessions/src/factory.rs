@@ -1,4 +1,4 @@
-//! What a host needs to run a session: its agent, its permission modes, the history of its files and its shell.
+//! Defines what a host needs to run a session: its agent, its permission modes, the history of its files and its shell.
 
 use std::collections::HashSet;
 use std::sync::Arc;

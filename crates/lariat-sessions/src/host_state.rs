@@ -1,4 +1,4 @@
-//! What the sessions of a host share: the store, the factory of agents, the sessions in use, and the channel of changes.
+//! Defines what the sessions of a host share: the store, the factory of agents, the sessions in use, and the channel of changes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

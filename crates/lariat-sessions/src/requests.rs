@@ -1,4 +1,4 @@
-//! What clients and the host ask the owner of a session.
+//! Defines what clients and the host request from the owner of a session.
 
 use lariat_api::{ContextUse, Principal, Problem, Receipt, SessionCommand};
 use lariat_core::id::RequestId;

@@ -1,4 +1,4 @@
-//! What each session has read of files, for sessions that share their tools: an agent and its sub-agents.
+//! Remembers what each session has read of files, for sessions that share their tools: an agent and its sub-agents.
 //!
 //! Invariant: a session may overwrite a file only if that session has read its newest content, not if another one has. So two
 //! agents never lose each other's changes.

@@ -1,4 +1,4 @@
-//! What the tools of one agent share: the workspace and what was read of it, the supervisor and sandbox of commands,
+//! Defines what the tools of one agent share: the workspace and what was read of it, the supervisor and sandbox of commands,
 //! outputs that were cut, undo, and who can ask the user.
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What the screen shows.
+//! Defines a frame: everything that the screen shows at one moment.
 
 /// What to show, for a terminal of a known size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What the client needs from the machine that it runs on.
+//! Defines what the client needs from the machine that it runs on.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! What the model receives besides the conversation, and how a conversation is kept within the context window.
+//! Re-exports what the model receives besides the conversation, and what keeps a conversation within the context window.
 
 pub use lariat_core::config::{ContextConfig, Fullness};
 pub use lariat_core::context::{

@@ -1,4 +1,4 @@
-//! What happens in a session, and the ways to observe it.
+//! Re-exports the events of a session, and the ways to observe them.
 
 pub use lariat_core::event::{
     AgentEvent, CompactionCause, ContextFull, ContinuationKind, Description, Event, EventRecord, Finding,

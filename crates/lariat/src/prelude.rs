@@ -1,4 +1,4 @@
-//! What most programs import: `use lariat::prelude::*;`.
+//! Re-exports what most programs import: `use lariat::prelude::*;`.
 
 #[cfg(feature = "models")]
 pub use crate::model::FindModel;

@@ -1,4 +1,4 @@
-//! Which tool calls of Lariat a tool call of another agent corresponds to, so that the same permission rules decide about it.
+//! Translates a tool call of another agent into tool calls of Lariat, so that the same permission rules decide about it.
 //!
 //! The agent describes the call, so this is as true as the agent. The sandbox confines the agent whatever it says. Invariant: what
 //! cannot be read becomes a call of an unknown tool with every effect, which no mode allows unless the sandbox confines it.

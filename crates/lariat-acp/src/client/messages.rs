@@ -1,4 +1,4 @@
-//! What an agent sends, as far as Lariat uses it.
+//! Reads what an agent sends, as far as Lariat uses it.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! What Lariat sends to an agent: requests in their order, and the answers to the agent's own requests.
+//! Writes what Lariat sends to an agent: requests in their order, and the answers to the agent's own requests.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What is known of an agent's tool calls until they end.
+//! Collects what an agent says about each of its tool calls until the call ends.
 //!
 //! Agents name a call several times, each time with a part of it. Invariant: the number of calls and the size of what is kept of
 //! each are limited, and a call ends once.

@@ -1,4 +1,4 @@
-//! What Lariat tells the editor: updates of a session, tool calls, and requests for approval.
+//! Defines what Lariat sends to the editor: updates of a session, tool calls, and requests for approval.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What the terminal UI needs from this machine: the clock, the editor, images, the clipboard and symbols.
+//! Gives the terminal UI what it needs from this machine: the clock, the editor, images, the clipboard and symbols.
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What servers send: descriptions of tools and prompts, and results of tool calls.
+//! Defines what servers send: descriptions of tools and prompts, and results of tool calls.
 
 use lariat_core::display;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What sessions recorded for later: checkpoints, learnings and goals.
+//! Defines what sessions record for later: checkpoints, learnings and goals.
 //!
 //! The functions read the journals and work with every store. A store with an index overrides the methods of
 //! [`SessionArchive`] that call them, and must return the same.

@@ -1,4 +1,4 @@
-//! What one path of the conversation remembers: planned changes, goals, the task list, failures, the work log.
+//! Computes what one path of the conversation remembers: planned changes, goals, tasks, failures, the work log.
 //!
 //! A session has one such memory for its conversation, and while branches run, one for each branch. Tool calls are looked up in
 //! the reply of their own loop, so that loops that run at the same time never see each other's calls.

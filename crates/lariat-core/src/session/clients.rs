@@ -1,4 +1,4 @@
-//! What the clients of a session see of it besides the conversation: commands, queue, mode, model, sub-agents, answers.
+//! Computes what clients see of a session besides the conversation: commands, queue, mode, model, sub-agents, answers.
 //!
 //! Computed from the journal. Snapshots include it, so that a host shows a long session without reading all of its
 //! events. Its size depends on what is open in the session and, with 16 bytes each, on the number of commands; not on

@@ -1,4 +1,4 @@
-//! What a loop writes at once: durable events, and the live events between them.
+//! Defines what a loop writes at once: durable events, and the live events between them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the agents of a tree learn from each other's failures.
+//! Counts the failures of a tree of agents, so that each learns from those of the others.
 //!
 //! Each agent detects repetition in its own conversation. What it cannot see is that another agent made the same tool call
 //! and got the same error: this table counts such failures for the whole tree.

@@ -1,4 +1,4 @@
-//! What a model receives besides the conversation: named sections of limited size.
+//! Assembles what a model receives besides the conversation: named sections of limited size.
 //!
 //! Static and semi-static sections form the system prompt. It is assembled for the first request of a
 //! session, journaled (`PromptAssembled`) and never changed: a resumed session sends the same bytes, and if a

@@ -1,4 +1,4 @@
-//! What a sub-agent is made of, besides what it takes over from its parent.
+//! Defines the settings of a sub-agent besides those that it takes over from its parent.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};

@@ -1,4 +1,4 @@
-//! What loops achieved, computed from their records.
+//! Computes what loops achieved from their records.
 
 use lariat_core::archive::ListQuery;
 use lariat_core::id::SessionId;

@@ -1,4 +1,4 @@
-//! What the actor and the critic read.
+//! Writes the prompts of the actor and the critic.
 //!
 //! The critic reads text that an agent or a program wrote; it is fenced, and named as data.
 

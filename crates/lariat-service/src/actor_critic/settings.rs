@@ -1,4 +1,4 @@
-//! What a loop is asked to do: the task, who acts and who judges, and the limits.
+//! Defines a loop: the task, who acts and who judges, and the limits.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What servers wrote to standard error, one file per server, replaced at each run.
+//! Saves what servers write to standard error: one file per server, replaced at each run.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What a race is asked to do: the task, who works, who selects, and the limits.
+//! Defines a race: the task, who works, who selects, and the limits.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a run of the suite did and what it found.
+//! Reports what a run of the suite did and what it found.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What the `/` commands do, and the overlays that they open.
+//! Performs the `/` commands, and opens their overlays.
 
 use lariat_api::{Action, CheckpointParts, ChildSession, Edit};
 use lariat_core::content;

@@ -1,4 +1,4 @@
-//! What the client knows about the session besides its transcript.
+//! Defines what the client knows about the session besides its transcript.
 //!
 //! Events change the facts at once; a view, which the client reads after durable events, corrects them.
 

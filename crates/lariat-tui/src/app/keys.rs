@@ -1,4 +1,4 @@
-//! What keys and pasted text do.
+//! Handles keys and pasted text.
 //!
 //! Order: an open overlay, then a focused question, then the composer, then the keys of the session.
 

@@ -1,4 +1,4 @@
-//! What is where on the screen.
+//! Places the parts of the screen.
 //!
 //! From top to bottom: what is not finished of the transcript, the tasks of the agent, the question, the queue, a notice,
 //! the composer, a row of hints, the status line. In a low terminal, the transcript gives way first, then the question;

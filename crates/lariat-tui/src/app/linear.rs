@@ -1,4 +1,4 @@
-//! What a screen reader gets: every change as a line, and the draft as the last line.
+//! Writes the screen for screen readers: every change as a line, and the draft as the last line.
 //!
 //! Nothing is drawn twice: a row of the state is printed when it appears or changes. Clocks and output that runs are
 //! left out, because a reader would read them again and again.

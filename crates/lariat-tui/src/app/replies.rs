@@ -1,4 +1,4 @@
-//! What the client read or did for the application.
+//! Takes the results of what the client read or did for the application.
 
 use lariat_api::{Action, ContextUse, FileChange, FileDiff, Problem, SessionPage, SessionSummary};
 use lariat_core::content;

@@ -1,4 +1,4 @@
-//! What a key or a typed text answers, for each kind of question.
+//! Turns a key or a typed text into an answer, for each kind of question.
 
 use lariat_api::{Answer, Ask, AskSubject};
 use lariat_core::id::ToolCallId;

@@ -1,4 +1,4 @@
-//! What each action of the composer does to the draft.
+//! Applies each action of the composer to the draft.
 
 use super::buffer::{Cause, units};
 use super::kill_ring::Joins;

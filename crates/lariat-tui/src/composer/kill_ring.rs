@@ -1,4 +1,4 @@
-//! What was cut, the latest first.
+//! Stores the texts that the user cut, the latest first.
 
 use std::collections::VecDeque;
 

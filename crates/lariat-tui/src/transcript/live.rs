@@ -1,4 +1,4 @@
-//! What live items add: the reply that arrives, the output of running tools, retries.
+//! Renders live items: the reply that arrives, the output of running tools, retries.
 //!
 //! Nothing here is part of the blocks. The durable event of a reply or a result replaces what is here.
 

@@ -1,4 +1,4 @@
-//! What happened in a session, as blocks that render to rows.
+//! Turns the events of a session into blocks, and blocks into rows.
 //!
 //! A block is finished when no later event changes its rows. Invariants: the blocks are a function of the durable
 //! events, whatever live items came between; rows of a finished block depend on the width and on nothing else;

@@ -1,4 +1,4 @@
-//! What the transcript says about events that are neither messages nor tool calls.
+//! Words the lines about events that are neither messages nor tool calls.
 //!
 //! Adds to the notes of `lariat-terminal` what a run in a script does not need. Returns raw text; the renderer
 //! neutralises it.

@@ -1,4 +1,4 @@
-//! What a server says when it refuses a request without a login: the header `WWW-Authenticate` (RFC 9110, RFC 9728).
+//! Parses the header of a server that refuses a request without a login: `WWW-Authenticate` (RFC 9110, RFC 9728).
 
 use http::HeaderMap;
 use http::header::WWW_AUTHENTICATE;

@@ -1,4 +1,4 @@
-//! What a journal contains, read back as far as resuming needs it.
+//! Reads a journal as far as resuming needs it.
 
 use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::MessageId;

@@ -1,4 +1,4 @@
-//! What the driver does with findings: records what its own agent shares and copies of what the agents below it found, and passes on
+//! Handles findings: records what its own agent shares and copies of what the agents below it found, and passes on
 //! what is durable.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What the driver does for tool calls that start sub-agents: lends them the run, shares the budget, records their end.
+//! Serves tool calls that start sub-agents: lends them the run, shares the budget, records their end.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! What an agent may do: its requests for permission pass the gate, and so do the files that it reads and writes through us.
+//! Decides what an agent may do: its requests for permission pass the gate, and so do the files that it reads and writes.
 //!
 //! Invariant: what the gate neither allows nor a user approves is denied. A file is opened only with the check of its real path.
 

@@ -1,4 +1,4 @@
-//! What an agent does, for users and for the journal. The journal gets what it has for tool calls of every agent: messages with
+//! Describes what an agent does, for users and for the journal. The journal gets what it has for tool calls of every agent: messages with
 //! the call and its result, the list of tasks, and refusals.
 
 use std::sync::Arc;

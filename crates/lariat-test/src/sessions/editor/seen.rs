@@ -1,4 +1,4 @@
-//! What an editor received from an agent, and the conversation that it shows.
+//! Collects what an editor received from an agent, as the conversation that it shows.
 
 use lariat_core::content::Content;
 use lariat_core::event::{AgentEvent, Event};
