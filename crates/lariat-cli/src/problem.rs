@@ -111,7 +111,7 @@ impl From<ServiceError> for Problem {
                     .hint("make it writable, or set another one with `lariat config set store.path PATH`")
             }
             ServiceError::Open(error) => Self::from(error),
-            ServiceError::Book(error) => Self::from(error),
+            ServiceError::StateFile(error) => Self::from(error),
             ServiceError::UnknownPrice(_) => Self::new(Exit::Setup, cause).hint(
                 "limit tokens instead (`limits.tokens`), remove the cost limit, or choose a model with a known price (`lariat models list`)",
             ),

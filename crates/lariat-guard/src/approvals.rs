@@ -30,7 +30,7 @@ pub struct Approval {
 }
 
 impl ApprovalStore {
-    /// Uses the book in `file`, which need not exist yet.
+    /// Stores approvals in `file`, which need not exist yet.
     pub fn new(file: impl Into<PathBuf>) -> Self {
         Self(StateFile::new(file))
     }
@@ -43,9 +43,10 @@ impl ApprovalStore {
         asked: &str,
         openings: &[SandboxOpening],
     ) -> Result<(), StateFileError> {
-        self.0.update(|book: &mut Vec<Approval>| {
+        self.0.update(|approvals: &mut Vec<Approval>| {
             for rule in rules {
-                let known = book.iter_mut().find(|known| known.project == project && known.rule == *rule);
+                let known =
+                    approvals.iter_mut().find(|known| known.project == project && known.rule == *rule);
                 if let Some(known) = known {
                     known.openings.extend(openings.iter().cloned());
                     known.openings.sort();
@@ -53,7 +54,7 @@ impl ApprovalStore {
                     continue;
                 }
                 let (project, rule, asked) = (project.to_owned(), rule.clone(), asked.to_owned());
-                book.push(Approval { project, rule, asked, openings: openings.to_vec() });
+                approvals.push(Approval { project, rule, asked, openings: openings.to_vec() });
             }
         })
     }
@@ -70,10 +71,10 @@ impl ApprovalStore {
 
     /// Removes a rule of a project. Returns false if there is no such rule.
     pub fn revoke(&self, project: &str, rule: &str) -> Result<bool, StateFileError> {
-        self.0.update(|book: &mut Vec<Approval>| {
-            let before = book.len();
-            book.retain(|approval| approval.project != project || approval.rule != rule);
-            book.len() < before
+        self.0.update(|approvals: &mut Vec<Approval>| {
+            let before = approvals.len();
+            approvals.retain(|approval| approval.project != project || approval.rule != rule);
+            approvals.len() < before
         })
     }
 }

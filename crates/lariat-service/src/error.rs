@@ -27,7 +27,7 @@ pub enum ServiceError {
     Open(#[from] OpenError),
     /// The record of trust or approvals could not be read or written.
     #[error(transparent)]
-    Book(#[from] StateFileError),
+    StateFile(#[from] StateFileError),
     /// Sessions are to be stored in PostgreSQL, but no database is named.
     #[error("`store.kind` is `postgres`, but `store.url` is not set")]
     NoStoreUrl,

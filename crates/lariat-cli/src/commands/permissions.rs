@@ -61,12 +61,12 @@ struct CommandReport {
 
 pub(crate) async fn permissions(env: &ProcessEnv, args: PermissionsArgs) -> CommandResult {
     let place = env.load_project(&env.load_options(None))?;
-    let book = ApprovalStore::new(env.folders.approvals());
+    let store = ApprovalStore::new(env.folders.approvals());
     match args.command {
-        PermissionsCommand::List(args) => list(env, &place, &book, args.json),
+        PermissionsCommand::List(args) => list(env, &place, &store, args.json),
         PermissionsCommand::Test(args) => judge(env, &place, &args, false).await,
         PermissionsCommand::Explain(args) => judge(env, &place, &args, true).await,
-        PermissionsCommand::Revoke(args) => revoke(&place, &book, &args),
+        PermissionsCommand::Revoke(args) => revoke(&place, &store, &args),
     }
 }
 
@@ -75,8 +75,8 @@ fn check(env: &ProcessEnv, place: &LoadedProject) -> Result<PermissionCheck, Pro
     Ok(PermissionCheck::new(place, &env.folders, &env.environment())?)
 }
 
-fn list(env: &ProcessEnv, place: &LoadedProject, book: &ApprovalStore, json: bool) -> CommandResult {
-    let listing = listing(env, place, book)?;
+fn list(env: &ProcessEnv, place: &LoadedProject, store: &ApprovalStore, json: bool) -> CommandResult {
+    let listing = listing(env, place, store)?;
     if json {
         return print::json(&listing);
     }
@@ -104,7 +104,7 @@ pub(crate) fn rules_text(
 fn listing(
     env: &ProcessEnv,
     place: &LoadedProject,
-    book: &ApprovalStore,
+    store: &ApprovalStore,
 ) -> Result<PermissionListing, Problem> {
     let settings = place.opened.settings();
     let rules = settings.rules.iter().map(|rule| ListedRule {
@@ -117,7 +117,7 @@ fn listing(
         mode: check.mode().name(),
         trusted: place.opened.trust == Trust::Trusted,
         rules: rules.collect(),
-        approvals: book.of(&place.path().display().to_string())?,
+        approvals: store.of(&place.path().display().to_string())?,
         warnings: check.warnings(),
     })
 }
@@ -197,9 +197,9 @@ fn parse_call(args: &CallArgs) -> (String, String) {
     ("bash".to_owned(), words.collect::<Vec<_>>().join(" "))
 }
 
-fn revoke(place: &LoadedProject, book: &ApprovalStore, args: &RevokeArgs) -> CommandResult {
+fn revoke(place: &LoadedProject, store: &ApprovalStore, args: &RevokeArgs) -> CommandResult {
     let (project, rule) = (place.path().display().to_string(), args.rule.as_str());
-    if book.revoke(&project, rule)? {
+    if store.revoke(&project, rule)? {
         if args.json {
             return print::json(&RevokedApproval {
                 directory: project,
@@ -219,7 +219,7 @@ fn revoke(place: &LoadedProject, book: &ApprovalStore, args: &RevokeArgs) -> Com
         .at(in_file.origin.to_string())
         .hint("remove it from that file"));
     }
-    let approvals = book.of(&project)?;
+    let approvals = store.of(&project)?;
     let near = nearest(rule, approvals.iter().map(|approval| approval.rule.as_str()));
     let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
     Err(Problem::new(Exit::Failed, format!("no remembered approval `{rule}` in this directory"))

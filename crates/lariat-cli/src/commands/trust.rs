@@ -38,18 +38,18 @@ struct ReportItem {
 
 /// Shows the project's configuration, and trusts it if the user confirms.
 pub(crate) fn trust(env: &ProcessEnv, args: &TrustArgs) -> CommandResult {
-    let book = TrustStore::new(env.folders.trust());
+    let store = TrustStore::new(env.folders.trust());
     if args.list {
-        return list(&book, args.json);
+        return list(&store, args.json);
     }
     if args.revoke {
-        return revoke(env, &book, args);
+        return revoke(env, &store, args);
     }
     let place = env.load_project(&env.load_options(args.dir.as_ref()))?;
     let mut report = report(&place);
     if args.json {
         if args.yes {
-            place.opened.accept(&book).map_err(ServiceError::from)?;
+            place.opened.accept(&store).map_err(ServiceError::from)?;
             report.standing = standing(&TrustStatus::Trusted);
             report.changed.clear();
         }
@@ -62,7 +62,7 @@ pub(crate) fn trust(env: &ProcessEnv, args: &TrustArgs) -> CommandResult {
     if !confirm::confirm(env, "Trust this project with exactly this configuration?", args.yes)? {
         return Ok(Exit::Done);
     }
-    place.opened.accept(&book).map_err(ServiceError::from)?;
+    place.opened.accept(&store).map_err(ServiceError::from)?;
     print::note("trusted until any of this changes");
     Ok(Exit::Done)
 }
@@ -157,8 +157,8 @@ fn file_diff(difference: &Difference, theme: &Theme) -> String {
     if theme.is_terminal { diff::exact(&diff, usize::MAX, theme) } else { display::block(&diff).into_owned() }
 }
 
-fn list(book: &TrustStore, json: bool) -> CommandResult {
-    let trusted = book.list()?;
+fn list(store: &TrustStore, json: bool) -> CommandResult {
+    let trusted = store.list()?;
     if json {
         let paths: Vec<&str> = trusted.iter().map(|one| one.identity.path.as_str()).collect();
         return print::json(&paths);
@@ -170,7 +170,7 @@ fn list(book: &TrustStore, json: bool) -> CommandResult {
     Ok(Exit::Done)
 }
 
-fn revoke(env: &ProcessEnv, book: &TrustStore, args: &TrustArgs) -> CommandResult {
+fn revoke(env: &ProcessEnv, store: &TrustStore, args: &TrustArgs) -> CommandResult {
     // Trust in a deleted directory can be revoked, too.
     let named = args.dir.clone().unwrap_or_else(|| env.directory.clone());
     let path = match env.load_project(&env.load_options(Some(&named))) {
@@ -178,7 +178,7 @@ fn revoke(env: &ProcessEnv, book: &TrustStore, args: &TrustArgs) -> CommandResul
         // A deleted directory, or one with invalid settings.
         Err(_) => named.canonicalize().unwrap_or(named).display().to_string(),
     };
-    if book.revoke(&path)? {
+    if store.revoke(&path)? {
         if args.json {
             return print::json(&RevokeReport { directory: path, revoked: true });
         }

@@ -44,7 +44,7 @@ const GARBAGE: &[(&str, &str)] = &[(
     "home/.local/state/lariat/sessions.db",
     "this is not a database, and it is longer than a database header has to be\n",
 )];
-const BOOK: &[(&str, &str)] = &[("home/.local/state/lariat/trust.json", "[")];
+const DAMAGED_TRUST: &[(&str, &str)] = &[("home/.local/state/lariat/trust.json", "[")];
 
 const CASES: &[Case] = &[
     // Invalid arguments.
@@ -90,7 +90,7 @@ const CASES: &[Case] = &[
     case(&["sessions", "list"]).files(BROKEN),
     case(&["sessions", "list"]).files(WRONG_STORE),
     case(&["sessions", "list"]).files(GARBAGE),
-    case(&["trust", "--list"]).files(BOOK),
+    case(&["trust", "--list"]).files(DAMAGED_TRUST),
     case(&["config", "edit"]),
     case(&["config", "edit"]).with(&[("EDITOR", "/nowhere/editor --wait")]),
     case(&["config", "edit"]).with(&[("VISUAL", "false"), ("EDITOR", "true")]),

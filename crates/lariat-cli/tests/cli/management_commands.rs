@@ -315,11 +315,11 @@ fn init_overwrites_nothing() {
 fn lists_and_revokes_remembered_approval() {
     let home = Home::offline();
     let project = home.path("project").display().to_string();
-    let book = serde_json::json!([
+    let approvals = serde_json::json!([
         { "project": project, "rule": "Bash(npm test)", "asked": "npm test" },
         { "project": "/elsewhere", "rule": "Bash(npm test)", "asked": "npm test" },
     ]);
-    home.write("home/.local/state/lariat/approvals.json", &book.to_string());
+    home.write("home/.local/state/lariat/approvals.json", &approvals.to_string());
     snapshot_steps(
         "approvals",
         &home,
@@ -341,8 +341,9 @@ fn lists_and_revokes_remembered_approval() {
 fn revoke_prints_json() {
     let home = Home::offline();
     let project = home.path("project").display().to_string();
-    let book = serde_json::json!([{ "project": project, "rule": "Bash(npm test)", "asked": "npm test" }]);
-    home.write("home/.local/state/lariat/approvals.json", &book.to_string());
+    let approvals =
+        serde_json::json!([{ "project": project, "rule": "Bash(npm test)", "asked": "npm test" }]);
+    home.write("home/.local/state/lariat/approvals.json", &approvals.to_string());
     let report = home.bytes(&["permissions", "revoke", "Bash(npm test)", "--json"]);
     let report: Value = serde_json::from_slice(&report).unwrap();
     assert_eq!(

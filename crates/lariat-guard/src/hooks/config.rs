@@ -154,7 +154,7 @@ impl HookConfig {
     }
 
     /// Returns the handlers that match an event about something with these names, without duplicates. Each comes with its
-    /// index in the book and the name that it matched.
+    /// index in the configuration and the name that it matched.
     pub fn matching<'a, 'n>(
         &'a self,
         event: HookEvent,

@@ -75,12 +75,12 @@ struct HandlerRun<'a> {
 }
 
 impl<'a> EventHandlers<'a> {
-    /// Selects the handlers of `book` for an event; `None` if there are none.
+    /// Selects the handlers of `hook_config` for an event; `None` if there are none.
     ///
     /// `names` are the names of what the event is about. With a `subject`, the event is about that tool call, and its names
     /// are used instead; `condition` says whether a permission rule matches the tool call.
     pub fn of(
-        book: &'a HookConfig,
+        hook_config: &'a HookConfig,
         spent: &OnceHandlers,
         hook_input: &'a HookInput,
         names: &[&'a str],
@@ -91,7 +91,7 @@ impl<'a> EventHandlers<'a> {
         let applies = |handler: &Handler| handler.condition.as_deref().is_none_or(&condition);
         let may_run =
             |at: usize, handler: &Handler| !handler.once || spent.mark_run(&hook_input.session_id, at);
-        let handlers = book.matching(hook_input.event, names).into_iter();
+        let handlers = hook_config.matching(hook_input.event, names).into_iter();
         let handlers = handlers.filter(|(at, handler, _)| applies(handler) && may_run(*at, handler));
         let handler_run =
             |(_, handler, name)| HandlerRun { handler, name, inputs: inputs(hook_input, subject, name) };

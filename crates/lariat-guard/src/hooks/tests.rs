@@ -14,10 +14,10 @@ fn read(event: HookEvent, ended: &HandlerResult) -> Answer {
     Answer::read(event, ended, OnFailure::Block)
 }
 
-fn book(hooks: &Value) -> HookConfig {
-    let mut book = HookConfig::default();
-    assert_eq!(book.add("settings.json", hooks), []);
-    book
+fn hook_config(hooks: &Value) -> HookConfig {
+    let mut hook_config = HookConfig::default();
+    assert_eq!(hook_config.add("settings.json", hooks), []);
+    hook_config
 }
 
 #[test]
@@ -107,8 +107,8 @@ fn matcher_is_a_list_of_names_or_an_expression() {
 
 #[test]
 fn reports_unusable_configuration() {
-    let mut book = HookConfig::default();
-    let problems = book.add(
+    let mut hook_config = HookConfig::default();
+    let problems = hook_config.add(
         "settings.json",
         &json!({
             "PreToolUse": [{"matcher": "(", "hooks": [{"type": "command", "command": "x"}]},
@@ -118,16 +118,16 @@ fn reports_unusable_configuration() {
     );
     let texts: Vec<_> = problems.iter().map(|problem| problem.problem.as_str()).collect();
     assert_eq!(texts.len(), 5, "{texts:#?}");
-    assert!(book.is_empty(HookEvent::PreToolUse));
+    assert!(hook_config.is_empty(HookEvent::PreToolUse));
 }
 
-fn matching<'a>(book: &'a HookConfig, event: HookEvent, names: &[&str]) -> Vec<&'a Handler> {
-    book.matching(event, names).into_iter().map(|(_, handler, _)| handler).collect()
+fn matching<'a>(hook_config: &'a HookConfig, event: HookEvent, names: &[&str]) -> Vec<&'a Handler> {
+    hook_config.matching(event, names).into_iter().map(|(_, handler, _)| handler).collect()
 }
 
 #[test]
 fn handlers_are_parsed_with_defaults() {
-    let book = book(&json!({
+    let hook_config = hook_config(&json!({
         "PreToolUse": [{"matcher": "Bash", "hooks": [
             {"type": "command", "command": "check", "timeout": 5},
             {"type": "command", "command": "check", "args": ["-x"], "if": "Bash(git *)"},
@@ -135,7 +135,7 @@ fn handlers_are_parsed_with_defaults() {
         ]}],
         "UserPromptSubmit": [{"hooks": [{"command": "p"}]}]
     }));
-    let handlers = matching(&book, HookEvent::PreToolUse, &["Bash"]);
+    let handlers = matching(&hook_config, HookEvent::PreToolUse, &["Bash"]);
     assert_eq!(handlers.len(), 3);
     assert_eq!(
         (&handlers[0].way, handlers[0].timeout),
@@ -143,8 +143,8 @@ fn handlers_are_parsed_with_defaults() {
     );
     assert_eq!(handlers[1].way, Invocation::Program("check".into(), vec!["-x".into()]));
     assert_eq!((handlers[1].timeout, handlers[2].on_failure), (Duration::from_secs(600), OnFailure::Proceed));
-    assert_eq!(book.matching(HookEvent::PreToolUse, &["Read"]).len(), 0);
-    assert_eq!(matching(&book, HookEvent::UserPromptSubmit, &[])[0].timeout, Duration::from_secs(30));
+    assert_eq!(hook_config.matching(HookEvent::PreToolUse, &["Read"]).len(), 0);
+    assert_eq!(matching(&hook_config, HookEvent::UserPromptSubmit, &[])[0].timeout, Duration::from_secs(30));
 }
 
 /// Answers by the text of the command and records each input.
@@ -172,7 +172,7 @@ impl HookRunner for ScriptedRunner {
 
 #[test]
 fn runs_each_matching_handler_once_and_combines_the_answers() {
-    let book = book(&json!({"PreToolUse": [
+    let hook_config = hook_config(&json!({"PreToolUse": [
         {"matcher": "Bash", "hooks": [{"command": "rewrite"}, {"command": "rewrite"}]},
         {"hooks": [{"command": "deny", "if": "Bash(git *)"}]}
     ]}));
@@ -184,7 +184,7 @@ fn runs_each_matching_handler_once_and_combines_the_answers() {
     let spent = OnceHandlers::default();
     let fired = |condition: bool| {
         let round =
-            EventHandlers::of(&book, &spent, &hook_input, &["bash", "Bash"], None, move |_| condition)
+            EventHandlers::of(&hook_config, &spent, &hook_input, &["bash", "Bash"], None, move |_| condition)
                 .unwrap();
         futures_util::FutureExt::now_or_never(round.outcome(&runner)).unwrap()
     };
@@ -204,10 +204,15 @@ fn runs_each_matching_handler_once_and_combines_the_answers() {
 }
 
 /// Returns how many handlers of an event decided something, and how many run in the background.
-fn counted(book: &HookConfig, spent: &OnceHandlers, session: &str, event: HookEvent) -> (usize, usize) {
+fn counted(
+    hook_config: &HookConfig,
+    spent: &OnceHandlers,
+    session: &str,
+    event: HookEvent,
+) -> (usize, usize) {
     let hook_input = HookInput::new(event, session, "/w");
     let runner: Arc<dyn HookRunner> = Arc::new(ScriptedRunner::default());
-    EventHandlers::of(book, spent, &hook_input, &["startup"], None, |_| true).map_or((0, 0), |round| {
+    EventHandlers::of(hook_config, spent, &hook_input, &["startup"], None, |_| true).map_or((0, 0), |round| {
         let unwaited = round.background_runs(&runner);
         let outcome = futures_util::FutureExt::now_or_never(round.outcome(&*runner)).unwrap();
         (usize::from(outcome.decision.is_some()), unwaited.len())
@@ -216,13 +221,14 @@ fn counted(book: &HookConfig, spent: &OnceHandlers, session: &str, event: HookEv
 
 #[test]
 fn background_handler_decides_nothing() {
-    let book = book(&json!({"PreToolUse": [{"hooks": [{"command": "deny", "async": true}]}]}));
-    assert_eq!(counted(&book, &OnceHandlers::default(), "s", HookEvent::PreToolUse), (0, 1));
+    let hook_config = hook_config(&json!({"PreToolUse": [{"hooks": [{"command": "deny", "async": true}]}]}));
+    assert_eq!(counted(&hook_config, &OnceHandlers::default(), "s", HookEvent::PreToolUse), (0, 1));
     // It still runs once it is polled.
     let hook_input = HookInput::new(HookEvent::PreToolUse, "s", "/w");
     let runner = Arc::new(ScriptedRunner::default());
     let dynamic: Arc<dyn HookRunner> = runner.clone();
-    let round = EventHandlers::of(&book, &OnceHandlers::default(), &hook_input, &[], None, |_| true).unwrap();
+    let round =
+        EventHandlers::of(&hook_config, &OnceHandlers::default(), &hook_input, &[], None, |_| true).unwrap();
     for unwaited in round.background_runs(&dynamic) {
         futures_util::FutureExt::now_or_never(unwaited).unwrap();
     }
@@ -231,9 +237,9 @@ fn background_handler_decides_nothing() {
 
 #[test]
 fn once_handler_runs_once_per_session() {
-    let book = book(&json!({"PreToolUse": [{"hooks": [{"command": "deny", "once": true}]}]}));
+    let hook_config = hook_config(&json!({"PreToolUse": [{"hooks": [{"command": "deny", "once": true}]}]}));
     let spent = OnceHandlers::default();
-    let counts = |session| counted(&book, &spent, session, HookEvent::PreToolUse).0;
+    let counts = |session| counted(&hook_config, &spent, session, HookEvent::PreToolUse).0;
     assert_eq!([counts("a"), counts("a"), counts("b"), counts("a")], [1, 0, 1, 0]);
     spent.forget("a");
     assert_eq!([counts("a"), counts("b")], [1, 0]);
@@ -241,34 +247,36 @@ fn once_handler_runs_once_per_session() {
 
 #[test]
 fn unmet_condition_does_not_use_up_a_once_handler() {
-    let book =
-        book(&json!({"PreToolUse": [{"hooks": [{"command": "deny", "once": true, "if": "Bash(git *)"}]}]}));
+    let hook_config = hook_config(
+        &json!({"PreToolUse": [{"hooks": [{"command": "deny", "once": true, "if": "Bash(git *)"}]}]}),
+    );
     let (spent, hook_input) = (OnceHandlers::default(), HookInput::new(HookEvent::PreToolUse, "s", "/w"));
-    assert!(EventHandlers::of(&book, &spent, &hook_input, &[], None, |_| false).is_none());
-    assert!(EventHandlers::of(&book, &spent, &hook_input, &[], None, |_| true).is_some());
-    assert!(EventHandlers::of(&book, &spent, &hook_input, &[], None, |_| true).is_none());
+    assert!(EventHandlers::of(&hook_config, &spent, &hook_input, &[], None, |_| false).is_none());
+    assert!(EventHandlers::of(&hook_config, &spent, &hook_input, &[], None, |_| true).is_some());
+    assert!(EventHandlers::of(&hook_config, &spent, &hook_input, &[], None, |_| true).is_none());
 }
 
 #[test]
 fn events_without_a_name_ignore_matchers() {
     let hooks = json!([{"matcher": "startup", "hooks": [{"command": "deny"}]}]);
-    let book =
-        book(&json!({"Stop": hooks, "UserPromptSubmit": hooks, "SessionStart": hooks, "PreCompact": hooks}));
+    let hook_config = hook_config(
+        &json!({"Stop": hooks, "UserPromptSubmit": hooks, "SessionStart": hooks, "PreCompact": hooks}),
+    );
     for event in [HookEvent::Stop, HookEvent::UserPromptSubmit, HookEvent::SessionStart] {
-        assert_eq!(book.matching(event, &["startup"]).len(), 1, "{event:?}");
+        assert_eq!(hook_config.matching(event, &["startup"]).len(), 1, "{event:?}");
     }
-    assert_eq!(book.matching(HookEvent::Stop, &[]).len(), 1);
-    assert_eq!(book.matching(HookEvent::SessionStart, &["resume"]).len(), 0);
-    assert_eq!(book.matching(HookEvent::PreCompact, &["auto"]).len(), 0);
+    assert_eq!(hook_config.matching(HookEvent::Stop, &[]).len(), 1);
+    assert_eq!(hook_config.matching(HookEvent::SessionStart, &["resume"]).len(), 0);
+    assert_eq!(hook_config.matching(HookEvent::PreCompact, &["auto"]).len(), 0);
 }
 
 #[test]
 fn reports_unsupported_handler_options() {
-    let mut book = HookConfig::default();
+    let mut hook_config = HookConfig::default();
     let hooks = json!({"Stop": [{"hooks": [
         {"command": "x", "asyncRewake": true}, {"command": "x", "if": "Bash(git *)"},
         {"type": "http", "url": "http://localhost", "async": true}
     ]}]});
-    assert_eq!(book.add("settings.json", &hooks).len(), 3);
-    assert!(book.is_empty(HookEvent::Stop));
+    assert_eq!(hook_config.add("settings.json", &hooks).len(), 3);
+    assert!(hook_config.is_empty(HookEvent::Stop));
 }

@@ -22,15 +22,15 @@ pub struct TrustedWorkspace {
 }
 
 impl TrustStore {
-    /// Uses the book in `file`, which must lie outside every workspace.
+    /// Stores trust in `file`, which must lie outside every workspace.
     pub fn new(file: impl Into<PathBuf>) -> Self {
         Self(StateFile::new(file))
     }
 
     /// Returns whether the user's trust still applies to a workspace with this manifest.
     pub fn status(&self, identity: &Identity, manifest: &Manifest) -> Result<TrustStatus, StateFileError> {
-        let book: Vec<TrustedWorkspace> = self.0.load()?;
-        let Some(trusted) = book.into_iter().find(|trusted| trusted.identity == *identity) else {
+        let workspaces: Vec<TrustedWorkspace> = self.0.load()?;
+        let Some(trusted) = workspaces.into_iter().find(|trusted| trusted.identity == *identity) else {
             return Ok(if manifest.is_empty() { TrustStatus::Harmless } else { TrustStatus::Unknown });
         };
         let differences = manifest.since(&trusted.manifest);
@@ -45,26 +45,26 @@ impl TrustStore {
     /// Like [`trust`](Self::trust) for several directories, all of them or none.
     ///
     /// # Errors
-    /// The book cannot be read or written.
+    /// The file cannot be read or written.
     pub fn trust_all<'a>(
         &self,
         directories: impl IntoIterator<Item = (&'a Identity, &'a Manifest)>,
     ) -> Result<(), StateFileError> {
-        self.0.update(|book: &mut Vec<TrustedWorkspace>| {
+        self.0.update(|workspaces: &mut Vec<TrustedWorkspace>| {
             for (identity, manifest) in directories {
                 // One entry per path: a directory that was there before is gone.
-                book.retain(|trusted| trusted.identity.path != identity.path);
-                book.push(TrustedWorkspace { identity: identity.clone(), manifest: manifest.clone() });
+                workspaces.retain(|trusted| trusted.identity.path != identity.path);
+                workspaces.push(TrustedWorkspace { identity: identity.clone(), manifest: manifest.clone() });
             }
         })
     }
 
     /// Removes a workspace. Returns false if it was not trusted.
     pub fn revoke(&self, path: &str) -> Result<bool, StateFileError> {
-        self.0.update(|book: &mut Vec<TrustedWorkspace>| {
-            let before = book.len();
-            book.retain(|trusted| trusted.identity.path != path);
-            book.len() < before
+        self.0.update(|workspaces: &mut Vec<TrustedWorkspace>| {
+            let before = workspaces.len();
+            workspaces.retain(|trusted| trusted.identity.path != path);
+            workspaces.len() < before
         })
     }
 

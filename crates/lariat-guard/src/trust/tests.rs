@@ -45,10 +45,10 @@ fn identity() -> Identity {
     Identity { path: "/people/repo".into(), device: 1, inode: 2 }
 }
 
-fn book() -> (tempdir::Folder, TrustStore) {
+fn trust_store() -> (tempdir::Folder, TrustStore) {
     let folder = tempdir::Folder::new();
-    let book = TrustStore::new(folder.0.join("state/trust.json"));
-    (folder, book)
+    let trust_store = TrustStore::new(folder.0.join("state/trust.json"));
+    (folder, trust_store)
 }
 
 /// A temporary directory for one test.
@@ -76,18 +76,18 @@ mod tempdir {
 #[test]
 fn workspace_without_relevant_files_is_harmless_but_not_trusted() {
     let manifest = Manifest::of(&Files::default().with("src/main.rs", "x")).unwrap();
-    let (_folder, book) = book();
-    assert_eq!(book.status(&identity(), &manifest).unwrap(), TrustStatus::Harmless);
+    let (_folder, trust_store) = trust_store();
+    assert_eq!(trust_store.status(&identity(), &manifest).unwrap(), TrustStatus::Harmless);
     assert!(!TrustStatus::Harmless.is_trusted());
-    book.trust(&identity(), &manifest).unwrap();
-    assert_eq!(book.status(&identity(), &manifest).unwrap(), TrustStatus::Trusted);
+    trust_store.trust(&identity(), &manifest).unwrap();
+    assert_eq!(trust_store.status(&identity(), &manifest).unwrap(), TrustStatus::Trusted);
 }
 
 /// Returns the state of trust after a change to a repository that was trusted before.
 fn standing_after(before: &Files, after: &Files) -> TrustStatus {
-    let (_folder, book) = book();
-    book.trust(&identity(), &Manifest::of(before).unwrap()).unwrap();
-    book.status(&identity(), &Manifest::of(after).unwrap()).unwrap()
+    let (_folder, trust_store) = trust_store();
+    trust_store.trust(&identity(), &Manifest::of(before).unwrap()).unwrap();
+    trust_store.status(&identity(), &Manifest::of(after).unwrap()).unwrap()
 }
 
 fn changed(standing: &TrustStatus) -> Vec<&str> {
@@ -185,10 +185,10 @@ const NAMING: &[(&str, &str, &str)] = &[
 fn script_named_by_any_setting_is_relevant() {
     for (file, text, script) in NAMING {
         let repository = Files::default().with(file, text).with(script, "1");
-        let (_folder, book) = book();
-        book.trust(&identity(), &Manifest::of(&repository).unwrap()).unwrap();
+        let (_folder, trust_store) = trust_store();
+        trust_store.trust(&identity(), &Manifest::of(&repository).unwrap()).unwrap();
         let changed = Manifest::of(&repository.with(script, "2")).unwrap();
-        let standing = book.status(&identity(), &changed).unwrap();
+        let standing = trust_store.status(&identity(), &changed).unwrap();
         let TrustStatus::Changed(differences) = standing else { panic!("{file} {text}: {standing:?}") };
         assert_eq!(differences[0].path, *script, "{text}");
     }
@@ -209,11 +209,11 @@ fn lists_what_git_would_start_and_ignores_other_configuration() {
             (WorkspaceEffectKind::File, ".git/hooks/post-index-change")
         ]
     );
-    let (_folder, book) = book();
-    book.trust(&identity(), &manifest).unwrap();
+    let (_folder, trust_store) = trust_store();
+    trust_store.trust(&identity(), &manifest).unwrap();
     let more = "[core]\nbare = false\n[diff]\nexternal = ./x.sh\n[branch \"a\"]\nremote = origin\n";
     let changed = Manifest::of(&repository.with(".git/config", more)).unwrap();
-    assert_eq!(book.status(&identity(), &changed).unwrap(), TrustStatus::Trusted);
+    assert_eq!(trust_store.status(&identity(), &changed).unwrap(), TrustStatus::Trusted);
 }
 
 #[test]
@@ -227,13 +227,13 @@ fn compares_whole_bytes() {
 #[test]
 fn nothing_is_trusted_until_the_user_trusts_it() {
     let manifest = Manifest::of(&repository()).unwrap();
-    let (_folder, book) = book();
-    assert_eq!(book.status(&identity(), &manifest).unwrap(), TrustStatus::Unknown);
-    book.trust(&identity(), &manifest).unwrap();
-    assert_eq!(book.status(&identity(), &manifest).unwrap(), TrustStatus::Trusted);
-    assert!(book.revoke("/people/repo").unwrap());
-    assert!(!book.revoke("/people/repo").unwrap());
-    assert_eq!(book.status(&identity(), &manifest).unwrap(), TrustStatus::Unknown);
+    let (_folder, trust_store) = trust_store();
+    assert_eq!(trust_store.status(&identity(), &manifest).unwrap(), TrustStatus::Unknown);
+    trust_store.trust(&identity(), &manifest).unwrap();
+    assert_eq!(trust_store.status(&identity(), &manifest).unwrap(), TrustStatus::Trusted);
+    assert!(trust_store.revoke("/people/repo").unwrap());
+    assert!(!trust_store.revoke("/people/repo").unwrap());
+    assert_eq!(trust_store.status(&identity(), &manifest).unwrap(), TrustStatus::Unknown);
 }
 
 #[test]
@@ -254,15 +254,15 @@ fn lists_what_would_take_effect() {
 #[test]
 fn every_changed_byte_of_a_relevant_file_ends_trust() {
     let repository = repository();
-    let (_folder, book) = book();
-    book.trust(&identity(), &Manifest::of(&repository).unwrap()).unwrap();
+    let (_folder, trust_store) = trust_store();
+    trust_store.trust(&identity(), &Manifest::of(&repository).unwrap()).unwrap();
     let mut flips = 0;
     for (path, text) in &repository.0 {
         for at in 0..text.len() {
             let mut bytes = text.clone().into_bytes();
             bytes[at] ^= 1;
             let changed = repository.clone().with(path, &String::from_utf8(bytes).unwrap());
-            let standing = book.status(&identity(), &Manifest::of(&changed).unwrap()).unwrap();
+            let standing = trust_store.status(&identity(), &Manifest::of(&changed).unwrap()).unwrap();
             let is_relevant = !matches!(path.as_str(), "README.md" | "server/other.js");
             match standing {
                 TrustStatus::Changed(differences) if is_relevant => {
@@ -284,20 +284,23 @@ fn script_named_late_in_a_long_file_is_relevant() {
         "x".repeat(100_000)
     );
     let repository = Files::default().with(".claude/settings.json", &long).with("late.sh", "1");
-    let (_folder, book) = book();
-    book.trust(&identity(), &Manifest::of(&repository).unwrap()).unwrap();
-    assert_eq!(book.status(&identity(), &Manifest::of(&repository).unwrap()).unwrap(), TrustStatus::Trusted);
+    let (_folder, trust_store) = trust_store();
+    trust_store.trust(&identity(), &Manifest::of(&repository).unwrap()).unwrap();
+    assert_eq!(
+        trust_store.status(&identity(), &Manifest::of(&repository).unwrap()).unwrap(),
+        TrustStatus::Trusted
+    );
     let changed = Manifest::of(&repository.with("late.sh", "2")).unwrap();
-    assert!(matches!(book.status(&identity(), &changed).unwrap(), TrustStatus::Changed(_)));
+    assert!(matches!(trust_store.status(&identity(), &changed).unwrap(), TrustStatus::Changed(_)));
 }
 
 #[test]
 fn difference_shows_both_sides() {
-    let (_folder, book) = book();
-    book.trust(&identity(), &Manifest::of(&repository()).unwrap()).unwrap();
+    let (_folder, trust_store) = trust_store();
+    trust_store.trust(&identity(), &Manifest::of(&repository()).unwrap()).unwrap();
     let mut changed = repository().with(".claude/agents/new.md", "new").with("tools/check.sh", "exit 1");
     changed.0.remove(".mcp.json");
-    let standing = book.status(&identity(), &Manifest::of(&changed).unwrap()).unwrap();
+    let standing = trust_store.status(&identity(), &Manifest::of(&changed).unwrap()).unwrap();
     let TrustStatus::Changed(differences) = standing else { panic!("{standing:?}") };
     let listed: Vec<_> =
         differences.iter().map(|one| (one.path.as_str(), one.before.is_some(), one.now.is_some())).collect();
@@ -315,26 +318,26 @@ fn difference_shows_both_sides() {
 #[test]
 fn another_directory_is_not_trusted() {
     let manifest = Manifest::of(&repository()).unwrap();
-    let (_folder, book) = book();
-    book.trust(&identity(), &manifest).unwrap();
+    let (_folder, trust_store) = trust_store();
+    trust_store.trust(&identity(), &manifest).unwrap();
     for other in [
         Identity { path: "/people/copy".into(), ..identity() },
         Identity { inode: 3, ..identity() },
         Identity { device: 9, ..identity() },
     ] {
-        assert_eq!(book.status(&other, &manifest).unwrap(), TrustStatus::Unknown);
+        assert_eq!(trust_store.status(&other, &manifest).unwrap(), TrustStatus::Unknown);
     }
 }
 
 #[test]
 fn damaged_trust_file_trusts_nothing_and_is_not_overwritten() {
     let manifest = Manifest::of(&repository()).unwrap();
-    let (folder, book) = book();
-    book.trust(&identity(), &manifest).unwrap();
+    let (folder, trust_store) = trust_store();
+    trust_store.trust(&identity(), &manifest).unwrap();
     let file = folder.0.join("state/trust.json");
     write(&file, "[{");
-    assert!(book.status(&identity(), &manifest).is_err());
-    assert!(book.trust(&identity(), &manifest).is_err());
+    assert!(trust_store.status(&identity(), &manifest).is_err());
+    assert!(trust_store.trust(&identity(), &manifest).is_err());
     assert_eq!(read(&file), "[{");
 }
 
@@ -353,21 +356,22 @@ fn oversized_workspace_cannot_be_trusted() {
 #[test]
 fn trust_file_is_readable_only_by_the_user() {
     use std::os::unix::fs::PermissionsExt as _;
-    let (folder, book) = book();
-    book.trust(&identity(), &Manifest::of(&repository()).unwrap()).unwrap();
+    let (folder, trust_store) = trust_store();
+    trust_store.trust(&identity(), &Manifest::of(&repository()).unwrap()).unwrap();
     let mode = folder.0.join("state/trust.json").metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 }
 
 #[test]
 fn concurrent_trust_updates_are_not_lost() {
-    let (folder, _) = book();
+    let (folder, _) = trust_store();
     let manifest = Manifest::of(&repository()).unwrap();
     std::thread::scope(|scope| {
         for number in 0..16 {
-            let (book, manifest) = (TrustStore::new(folder.0.join("state/trust.json")), &manifest);
+            let (trust_store, manifest) = (TrustStore::new(folder.0.join("state/trust.json")), &manifest);
             scope.spawn(move || {
-                book.trust(&Identity { path: format!("/w/{number}"), device: 1, inode: number }, manifest)
+                trust_store
+                    .trust(&Identity { path: format!("/w/{number}"), device: 1, inode: number }, manifest)
                     .unwrap()
             });
         }

@@ -135,10 +135,10 @@ impl Gate {
         self
     }
 
-    /// Adds hooks and their runner. The book must not contain hooks of an untrusted workspace.
+    /// Adds hooks and their runner. It must not contain hooks of an untrusted workspace.
     #[must_use]
-    pub fn with_hooks(mut self, book: HookConfig, runner: Arc<dyn HookRunner>) -> Self {
-        self.hooks = ToolHooks::new(book, runner, self.places.directory.display().to_string());
+    pub fn with_hooks(mut self, hook_config: HookConfig, runner: Arc<dyn HookRunner>) -> Self {
+        self.hooks = ToolHooks::new(hook_config, runner, self.places.directory.display().to_string());
         self
     }
 
@@ -149,12 +149,12 @@ impl Gate {
         self
     }
 
-    /// Stores rules of "allow always" decisions in this book, and applies those it already contains.
+    /// Stores rules of "allow always" decisions here, and applies those that are already stored.
     ///
     /// # Errors
-    /// If the book cannot be read.
-    pub fn with_approvals(mut self, book: ApprovalStore) -> Result<Self, lariat_guard::StateFileError> {
-        self.remembered_rules = self.remembered_rules.with_book(book)?;
+    /// If the stored rules cannot be read.
+    pub fn with_approvals(mut self, store: ApprovalStore) -> Result<Self, lariat_guard::StateFileError> {
+        self.remembered_rules = self.remembered_rules.with_store(store)?;
         self.rebuild_guard();
         Ok(self)
     }

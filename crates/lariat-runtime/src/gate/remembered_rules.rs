@@ -1,6 +1,6 @@
 //! Permission rules from the user's decisions that apply for longer than one tool call.
 //!
-//! Holds rules for the session, and stores "allow always" rules in a book. They are ordinary allow rules, so
+//! Holds rules for the session, and stores "allow always" rules in a file. They are ordinary allow rules, so
 //! a rule that denies or requires approval wins over them, and critical actions still require approval.
 
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +11,7 @@ use lariat_guard::{ApprovalStore, Effect, Guard, Layer, Origin, Query, StateFile
 
 pub(super) struct RememberedRules {
     project: String,
-    book: Option<ApprovalStore>,
+    store: Option<ApprovalStore>,
     rules: Mutex<Vec<RememberedRule>>,
 }
 
@@ -23,14 +23,14 @@ struct RememberedRule {
 
 impl RememberedRules {
     pub(super) fn new(project: String) -> Self {
-        Self { project, book: None, rules: Mutex::default() }
+        Self { project, store: None, rules: Mutex::default() }
     }
 
-    pub(super) fn with_book(mut self, book: ApprovalStore) -> Result<Self, StateFileError> {
-        let stored = book.of(&self.project)?.into_iter();
+    pub(super) fn with_store(mut self, store: ApprovalStore) -> Result<Self, StateFileError> {
+        let stored = store.of(&self.project)?.into_iter();
         let stored = stored.map(|stored| RememberedRule { rule: stored.rule, openings: stored.openings });
         self.rules.get_mut().unwrap_or_else(PoisonError::into_inner).extend(stored);
-        self.book = Some(book);
+        self.store = Some(store);
         Ok(self)
     }
 
@@ -42,9 +42,9 @@ impl RememberedRules {
         let Some(remember) = &request.remember else { return false };
         let new: Vec<String> = remember.lines().map(str::to_owned).collect();
         let openings = decision.openings(request);
-        if let (ApprovalScope::Always, Some(book)) = (scope, &self.book) {
+        if let (ApprovalScope::Always, Some(store)) = (scope, &self.store) {
             // If the rule cannot be stored, it still applies to the session: the user approved it.
-            let _ = book.add(&self.project, &new, &request.summary, openings);
+            let _ = store.add(&self.project, &new, &request.summary, openings);
         }
         let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         let before = rules.len();

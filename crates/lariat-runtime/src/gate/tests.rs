@@ -42,10 +42,10 @@ impl HookRunner for ScriptedRunner {
 }
 
 fn gate_with_hooks(settings: &str, hooks: Value) -> (Gate, Arc<ScriptedRunner>) {
-    let mut book = HookConfig::default();
-    assert_eq!(book.add("settings.json", &hooks), []);
+    let mut hook_config = HookConfig::default();
+    assert_eq!(hook_config.add("settings.json", &hooks), []);
     let runner = Arc::new(ScriptedRunner::default());
-    (gate(settings).with_hooks(book, runner.clone()), runner)
+    (gate(settings).with_hooks(hook_config, runner.clone()), runner)
 }
 
 fn answer(decision: &str) -> Value {
@@ -219,16 +219,16 @@ fn critical_commands_require_approval_in_every_mode_and_are_never_remembered() {
 #[test]
 fn allow_always_is_stored_for_the_project_and_can_be_revoked() {
     let file = std::env::temp_dir().join(format!("lariat-gate-{}/approvals.json", std::process::id()));
-    let book = ApprovalStore::new(PathBuf::from(&file));
-    let first = gate("{}").with_approvals(book.clone()).unwrap();
+    let store = ApprovalStore::new(PathBuf::from(&file));
+    let first = gate("{}").with_approvals(store.clone()).unwrap();
     let request = expect_approval(bash(&first, "cargo test --all"));
     first.on_answered(&request, &PermissionDecision::AllowAlways);
-    let second = gate("{}").with_approvals(book.clone()).unwrap();
+    let second = gate("{}").with_approvals(store.clone()).unwrap();
     assert_eq!(bash(&second, "cargo test"), Verdict::Allow);
-    let kept = book.of("/w").unwrap();
+    let kept = store.of("/w").unwrap();
     assert_eq!((kept.len(), kept[0].rule.as_str()), (1, "Bash(cargo test *)"));
-    assert!(book.revoke("/w", "Bash(cargo test *)").unwrap());
-    let third = gate("{}").with_approvals(book).unwrap();
+    assert!(store.revoke("/w", "Bash(cargo test *)").unwrap());
+    let third = gate("{}").with_approvals(store).unwrap();
     expect_approval(bash(&third, "cargo test"));
     #[expect(clippy::disallowed_methods, reason = "the test's own directory")]
     std::fs::remove_dir_all(file.parent().unwrap()).unwrap();
@@ -450,9 +450,10 @@ fn hook_that_allows_one_file_of_two_allows_nothing() {
             Box::pin(async move { HandlerResult::Exited { code: 0, output, errors: String::new() } })
         }
     }
-    let mut book = HookConfig::default();
-    book.add("settings.json", &json!({"PreToolUse": [{"matcher": "Edit", "hooks": [{"command": "x"}]}]}));
-    let gate = gate("{}").with_hooks(book, Arc::new(OneFile));
+    let mut hook_config = HookConfig::default();
+    hook_config
+        .add("settings.json", &json!({"PreToolUse": [{"matcher": "Edit", "hooks": [{"command": "x"}]}]}));
+    let gate = gate("{}").with_hooks(hook_config, Arc::new(OneFile));
     let patch = |names: &[&str]| {
         let diff = |name: &&str| format!("--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-one\n+two\n");
         json!({ "patch": names.iter().map(diff).collect::<String>() })

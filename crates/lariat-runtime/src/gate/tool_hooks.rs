@@ -36,16 +36,18 @@ pub(super) struct ToolHooks {
 }
 
 impl ToolHooks {
-    pub(super) fn new(book: HookConfig, runner: Arc<dyn HookRunner>, cwd: String) -> Self {
-        Self { configured: Some((book, runner)), cwd, ..Self::default() }
+    pub(super) fn new(hook_config: HookConfig, runner: Arc<dyn HookRunner>, cwd: String) -> Self {
+        Self { configured: Some((hook_config, runner)), cwd, ..Self::default() }
     }
 
     /// Whether no hook runs before a tool call.
     pub(super) fn runs_no_hooks_before_calls(&self) -> bool {
-        let has_none = |book: &HookConfig| {
-            [HookEvent::PreToolUse, HookEvent::PermissionRequest].iter().all(|event| book.is_empty(*event))
+        let has_none = |hook_config: &HookConfig| {
+            [HookEvent::PreToolUse, HookEvent::PermissionRequest]
+                .iter()
+                .all(|event| hook_config.is_empty(*event))
         };
-        self.configured.as_ref().is_none_or(|(book, _)| has_none(book))
+        self.configured.as_ref().is_none_or(|(hook_config, _)| has_none(hook_config))
     }
 
     /// Runs the hooks before a tool call.
@@ -160,7 +162,7 @@ impl ToolHooks {
 
     /// Whether a hook is configured for an event.
     pub(super) fn wants(&self, event: HookEvent) -> bool {
-        self.configured.as_ref().is_some_and(|(book, _)| !book.is_empty(event))
+        self.configured.as_ref().is_some_and(|(hook_config, _)| !hook_config.is_empty(event))
     }
 
     /// Creates the common input of hooks for an event.
@@ -179,8 +181,8 @@ impl ToolHooks {
         subject: Option<&Subject<'_>>,
         fits: impl Fn(&str) -> bool,
     ) -> Outcome {
-        let Some((book, runner)) = &self.configured else { return Outcome::default() };
-        let Some(round) = EventHandlers::of(book, &self.spent, input, names, subject, fits) else {
+        let Some((hook_config, runner)) = &self.configured else { return Outcome::default() };
+        let Some(round) = EventHandlers::of(hook_config, &self.spent, input, names, subject, fits) else {
             return Outcome::default();
         };
         for unwaited in round.background_runs(runner) {

@@ -123,14 +123,14 @@ impl HookRunner for RecordedInputs {
 #[tokio::test(start_paused = true)]
 async fn hooks_receive_no_secret_from_a_tool_result() {
     let fixture = Fixture::new([command("c1", "git status"), Reply::text("done")]);
-    let mut book = HookConfig::default();
+    let mut hook_config = HookConfig::default();
     let entry = json!([{ "hooks": [{ "command": "look" }] }]);
-    assert_eq!(book.add("settings.json", &json!({ "PostToolUse": entry })), []);
+    assert_eq!(hook_config.add("settings.json", &json!({ "PostToolUse": entry })), []);
     let recorded = Arc::new(RecordedInputs::default());
     let places = SessionDirectories::new("/w", "/people/me");
     let gate = Gate::new(Vec::new(), Trust::Trusted, places, Arc::new(NoLinks));
     let tool = fixture.tool("bash", || Act::text("the key is hunter2-canary"));
-    let agent = fixture.agent().permission_policy(gate.with_hooks(book, recorded.clone()));
+    let agent = fixture.agent().permission_policy(gate.with_hooks(hook_config, recorded.clone()));
     let agent = agent.secret("KEY", "hunter2-canary").tool(tool).build().unwrap();
     assert_eq!(agent.run("go").await.unwrap().text, "done");
     let recorded = recorded.0.lock().unwrap();

@@ -86,12 +86,12 @@ impl ScriptedCommands {
 }
 
 fn hooked(hooks: &Value) -> (Arc<Gate>, Arc<ScriptedCommands>) {
-    let mut book = HookConfig::default();
-    assert_eq!(book.add("settings.json", hooks), []);
+    let mut hook_config = HookConfig::default();
+    assert_eq!(hook_config.add("settings.json", hooks), []);
     let commands = Arc::new(ScriptedCommands::default());
     let gate =
         Gate::new(Vec::new(), Trust::Trusted, SessionDirectories::new("/w", "/people/me"), Arc::new(NoLinks));
-    (Arc::new(gate.with_hooks(book, commands.clone())), commands)
+    (Arc::new(gate.with_hooks(hook_config, commands.clone())), commands)
 }
 
 /// Configures one handler for each of these events.

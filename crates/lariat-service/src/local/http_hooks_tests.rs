@@ -64,9 +64,9 @@ fn answer(status: &str, headers: &str, body: &str) -> Option<String> {
 }
 
 fn handler(entry: Value) -> Handler {
-    let mut book = HookConfig::default();
-    assert_eq!(book.add("settings.json", &json!({"PreToolUse": [{"hooks": [entry]}]})), []);
-    book.matching(HookEvent::PreToolUse, &[])[0].1.clone()
+    let mut hook_config = HookConfig::default();
+    assert_eq!(hook_config.add("settings.json", &json!({"PreToolUse": [{"hooks": [entry]}]})), []);
+    hook_config.matching(HookEvent::PreToolUse, &[])[0].1.clone()
 }
 
 fn programs() -> HookPrograms {

@@ -159,7 +159,7 @@ impl LoadedWorkspace {
     ///
     /// # Errors
     /// If its configuration could not be listed, or the record cannot be changed.
-    pub fn accept(&self, book: &TrustStore) -> Result<(), OpenError> {
+    pub fn accept(&self, trust_store: &TrustStore) -> Result<(), OpenError> {
         if self.manifest.is_none() {
             let why = self.problems.first().map(ToString::to_string).unwrap_or_default();
             return Err(OpenError::Unlistable(why));
@@ -170,7 +170,7 @@ impl LoadedWorkspace {
         let directories = self.directories.iter().filter(has_configuration);
         let trusted =
             directories.filter_map(|directory| Some((&directory.identity, directory.manifest.as_ref()?)));
-        Ok(book.trust_all(trusted)?)
+        Ok(trust_store.trust_all(trusted)?)
     }
 
     /// A short text that changes whenever the project's configuration changes.

@@ -58,7 +58,7 @@ impl ProjectDirectory {
 /// Collects every directory that may have configuration, the root first.
 pub(super) fn gather(
     files: &ProjectFiles<'_>,
-    book: &TrustStore,
+    trust_store: &TrustStore,
     problems: &mut Vec<Problem>,
 ) -> Result<Vec<ProjectDirectory>, OpenError> {
     let territory = files.territory;
@@ -76,7 +76,7 @@ pub(super) fn gather(
             identity,
             manifest,
             DirectoryLocation::Inside(directory.to_owned()),
-            book,
+            trust_store,
             problems,
         ));
     }
@@ -95,7 +95,7 @@ pub(super) fn gather(
             files.files.identity()?,
             manifest,
             DirectoryLocation::Above,
-            book,
+            trust_store,
             problems,
         ));
     }
@@ -106,7 +106,7 @@ fn load_directory(
     identity: Identity,
     manifest: Result<Manifest, String>,
     place: DirectoryLocation,
-    book: &TrustStore,
+    trust_store: &TrustStore,
     problems: &mut Vec<Problem>,
 ) -> ProjectDirectory {
     let mut tell = |problem: String| {
@@ -118,7 +118,7 @@ fn load_directory(
             (None, TrustStatus::Unknown)
         }
         Ok(manifest) => {
-            let standing = book.status(&identity, &manifest).unwrap_or_else(|error| {
+            let standing = trust_store.status(&identity, &manifest).unwrap_or_else(|error| {
                 tell(format!(
                     "not trusted, because the record of trusted projects could not be read: {error}"
                 ));

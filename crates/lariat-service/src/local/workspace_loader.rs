@@ -24,7 +24,7 @@ use super::{FileOwnership, Problem, WorkspaceFiles};
 pub struct WorkspaceLoader {
     workspace: Workspace,
     home: PathBuf,
-    book: TrustStore,
+    trust_store: TrustStore,
     own: Vec<UserFile>,
     own_folders: Vec<PathBuf>,
     given: Vec<(Origin, Format, String)>,
@@ -65,7 +65,7 @@ pub enum OpenError {
     Unlistable(String),
     /// The record of trusted workspaces could not be changed.
     #[error(transparent)]
-    Book(#[from] StateFileError),
+    StateFile(#[from] StateFileError),
 }
 
 /// A file of the project, as it was read.
@@ -79,11 +79,11 @@ struct ReadFile {
 
 impl WorkspaceLoader {
     /// Prepares to open a workspace with the recorded trust. `home` is the user's home directory.
-    pub fn new(workspace: &Workspace, home: impl Into<PathBuf>, book: TrustStore) -> Self {
+    pub fn new(workspace: &Workspace, home: impl Into<PathBuf>, trust_store: TrustStore) -> Self {
         Self {
             workspace: workspace.clone().without_hints(),
             home: home.into(),
-            book,
+            trust_store,
             own: Vec::new(),
             own_folders: Vec::new(),
             given: Vec::new(),
@@ -149,7 +149,7 @@ impl WorkspaceLoader {
             false => Workspace::open(territory.root()).map_err(std::io::Error::other)?.without_hints(),
         };
         let files = ProjectFiles { files: WorkspaceFiles(&project), territory: &territory };
-        let directories = project_directories::gather(&files, &self.book, &mut problems)?;
+        let directories = project_directories::gather(&files, &self.trust_store, &mut problems)?;
         let found = project_settings_files(&files, &directories);
         let trust = self.trust(&directories, &found, &territory, &mut problems);
         let places =

@@ -48,7 +48,7 @@ pub enum Ending {
 /// All executions of the tools that share it. Clones share the same ledger.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
-    book: Arc<Mutex<LedgerState>>,
+    state: Arc<Mutex<LedgerState>>,
 }
 
 #[derive(Debug, Default)]
@@ -121,8 +121,8 @@ impl Ledger {
         args: Value,
         clock: &Arc<dyn Clock>,
     ) -> Entry {
-        let mut book = self.lock();
-        let LedgerState { executions, running, max_overlap } = &mut *book;
+        let mut state = self.lock();
+        let LedgerState { executions, running, max_overlap } = &mut *state;
         let at = executions.len();
         for other in running.iter() {
             if let Some(execution) = executions.get_mut(*other) {
@@ -144,9 +144,9 @@ impl Ledger {
     }
 
     fn close(&self, at: usize, ending: Ending, now: Timestamp) {
-        let mut book = self.lock();
-        book.running.retain(|running| *running != at);
-        if let Some(execution) = book.executions.get_mut(at)
+        let mut state = self.lock();
+        state.running.retain(|running| *running != at);
+        if let Some(execution) = state.executions.get_mut(at)
             && execution.ending == Ending::Running
         {
             execution.ending = ending;
@@ -155,7 +155,7 @@ impl Ledger {
     }
 
     fn lock(&self) -> MutexGuard<'_, LedgerState> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

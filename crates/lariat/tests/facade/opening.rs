@@ -65,7 +65,7 @@ fn untrusted_workspace_can_only_add_restrictions() {
 #[test]
 fn trusted_workspace_applies_and_every_value_has_its_origin() {
     let dirs = hostile();
-    dirs.opening().open().unwrap().accept(&dirs.book()).unwrap();
+    dirs.opening().open().unwrap().accept(&dirs.trust_store()).unwrap();
     let opened = dirs.opening().open().unwrap();
     assert_eq!((opened.trust, &opened.standing), (Trust::Trusted, &TrustStatus::Trusted));
     assert_eq!(judge(&opened, "Bash(make)"), GuardDecision::Allow);
@@ -112,7 +112,7 @@ fn one_time_trust_is_not_remembered() {
 #[test]
 fn change_revokes_trust_and_is_reported() {
     let dirs = hostile();
-    dirs.opening().open().unwrap().accept(&dirs.book()).unwrap();
+    dirs.opening().open().unwrap().accept(&dirs.trust_store()).unwrap();
     dirs.write("project/evil.sh", "echo worse");
     let opened = dirs.opening().open().unwrap();
     let TrustStatus::Changed(differences) = &opened.standing else { panic!("{:?}", opened.standing) };
@@ -124,7 +124,7 @@ fn change_revokes_trust_and_is_reported() {
 #[test]
 fn another_directory_at_the_same_path_is_not_trusted() {
     let dirs = hostile();
-    dirs.opening().open().unwrap().accept(&dirs.book()).unwrap();
+    dirs.opening().open().unwrap().accept(&dirs.trust_store()).unwrap();
     dirs.rename("project", "moved");
     assert_eq!(dirs.opening_of("moved").open().unwrap().standing, TrustStatus::Unknown);
     // A link to the same directory keeps the trust; a link to a moved one does not.
@@ -138,7 +138,7 @@ fn empty_workspace_is_not_trusted_before_the_user_trusts_it() {
     let opened = dirs.opening().open().unwrap();
     assert_eq!((opened.trust, &opened.standing), (Trust::Untrusted, &TrustStatus::Harmless));
     assert_eq!(judge(&opened, "Bash(git status)"), GuardDecision::Ask);
-    opened.accept(&dirs.book()).unwrap();
+    opened.accept(&dirs.trust_store()).unwrap();
     let opened = dirs.opening().open().unwrap();
     assert_eq!(judge(&opened, "Bash(git status)"), GuardDecision::Allow);
     // What git would start is part of the workspace.
@@ -242,7 +242,7 @@ fn opening_a_subdirectory_applies_settings_from_the_project_root_down() {
         assert_eq!(judge(&opened, &format!("Read({path})")), decision, "{path}");
     }
     assert_eq!(judge(&opened, "Bash(make all)"), GuardDecision::Ask);
-    opened.accept(&dirs.book()).unwrap();
+    opened.accept(&dirs.trust_store()).unwrap();
     assert_eq!(judge(&opening().open().unwrap(), "Bash(make all)"), GuardDecision::Allow);
     // Trust in the root applies from every directory; another directory that adds something needs new trust.
     assert_eq!(dirs.opening().open().unwrap().standing, TrustStatus::Trusted);
@@ -281,7 +281,7 @@ fn workspace_that_cannot_be_listed_cannot_be_trusted() {
     dirs.pipe("project/.claude/pipe");
     let opened = dirs.opening().with_trust_once().open().unwrap();
     assert_eq!((opened.trust, &opened.manifest), (Trust::Untrusted, &None));
-    assert!(matches!(opened.accept(&dirs.book()), Err(OpenError::Unlistable(_))));
+    assert!(matches!(opened.accept(&dirs.trust_store()), Err(OpenError::Unlistable(_))));
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn trust_covers_the_target_of_a_link_and_its_content() {
     dirs.link("../config/settings.json", "project/.claude/settings.json");
     dirs.link("../../skills/a", "project/.claude/skills/a");
     dirs.link("/outside/one", "project/.claude/away");
-    dirs.opening().open().unwrap().accept(&dirs.book()).unwrap();
+    dirs.opening().open().unwrap().accept(&dirs.trust_store()).unwrap();
     let opened = dirs.opening().open().unwrap();
     assert_eq!((opened.trust, &opened.problems), (Trust::Trusted, &Vec::new()));
     assert!(!opened.hooks.is_empty(HookEvent::PreToolUse));

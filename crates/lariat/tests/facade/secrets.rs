@@ -273,9 +273,9 @@ fn agent(workspace: &Path, spilled: &Path, mistake: Option<Mistake>) -> lariat::
         .with_environment(environment.clone())
         .with_outputs(Outputs::in_directory(Workspace::open(spilled).unwrap()));
     let hook = json!([{"hooks": [{"type": "command", "command": "cat >> hooks.txt; env >> hooks.txt"}]}]);
-    let mut book = HookConfig::default();
+    let mut hook_config = HookConfig::default();
     let hooks = json!({"PreToolUse": hook, "PostToolUse": hook, "PostToolUseFailure": hook});
-    assert_eq!(book.add("settings.json", &hooks), []);
+    assert_eq!(hook_config.add("settings.json", &hooks), []);
     let layer = Layer::new(Origin::flags()).with_rule(Effect::Allow, "Bash");
     let programs = HookPrograms::new(Supervisor::new(), workspace, environment);
     let gate = Gate::new(
@@ -284,7 +284,7 @@ fn agent(workspace: &Path, spilled: &Path, mistake: Option<Mistake>) -> lariat::
         SessionDirectories::new(workspace, "/nonexistent"),
         Arc::new(RealPaths),
     )
-    .with_hooks(book, Arc::new(programs));
+    .with_hooks(hook_config, Arc::new(programs));
     gate.set_mode(lariat::permission::Mode::Bypass);
     let mut agent = Agent::builder()
         .tool(LeakyTool(mistake))

@@ -53,7 +53,7 @@ impl TestDirs {
         assert!(made.success());
     }
 
-    pub(crate) fn book(&self) -> TrustStore {
+    pub(crate) fn trust_store(&self) -> TrustStore {
         TrustStore::new(self.0.join("state/trust.json"))
     }
 
@@ -64,7 +64,7 @@ impl TestDirs {
 
     pub(crate) fn opening_of(&self, name: &str) -> WorkspaceLoader {
         let workspace = Workspace::open(self.0.join(name)).unwrap();
-        WorkspaceLoader::new(&workspace, self.path("home"), self.book())
+        WorkspaceLoader::new(&workspace, self.path("home"), self.trust_store())
             .with_file(Level::Managed, Format::Json, self.path("managed.json"))
             .with_file(Level::User, Format::Json, self.path("home/.claude/settings.json"))
             .with_file(Level::User, Format::Toml, self.path("home/.config/lariat/config.toml"))

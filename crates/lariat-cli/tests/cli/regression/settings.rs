@@ -428,8 +428,8 @@ async fn ignores_trust_record_that_others_can_write() {
     let fixture = Fixture::new(text_script()).await;
     fixture.write("CLAUDE.md", "Use tabs.\n");
     fixture.run(&["trust", "--yes"]).expect(0);
-    let book = fixture.path("state/lariat/trust.json");
-    std::fs::set_permissions(&book, std::fs::Permissions::from_mode(0o666)).unwrap();
+    let trust_file = fixture.path("state/lariat/trust.json");
+    std::fs::set_permissions(&trust_file, std::fs::Permissions::from_mode(0o666)).unwrap();
     let ran = fixture.run(&["run", "hello"]).expect(0);
     assert!(ran.stderr.contains("other users can write"), "{}", ran.stderr);
     assert!(!sent_text(&fixture).contains("Use tabs."));
