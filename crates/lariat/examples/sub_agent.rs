@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use lariat::serde_json::json;
-use lariat::{Agent, AgentEvent, MemoryStore, SessionStore, SubAgentTool};
+use lariat::tool::SubAgentTool;
+use lariat::{Agent, AgentEvent, MemoryStore, SessionStore};
 use lariat_test::{Reply, ScriptedModel};
 
 #[tokio::main]

@@ -540,15 +540,13 @@ pub use schemars;
 pub use serde_json;
 
 pub use budget::{Cost, ExecutionLimits, Usage};
-pub use event::{AgentEvent, Event, Observer, RunOutcome, Subscription};
+pub use event::{AgentEvent, Event, Observer, RunOutcome};
 pub use hooks::{Flow, Hooks, InputFilter};
 pub use lariat_core::BoxFuture;
 pub use lariat_core::cancel::CancellationToken;
 pub use lariat_runtime::{Agent, AgentBuilder, AgentError, AgentOutput, BuildError, RunStream};
-#[cfg(feature = "typed")]
-pub use lariat_runtime::{TypedAnswer, TypedError};
 pub use message::{AgentMessage, Content, SessionId, Window};
-pub use model::{ModelChoice, ModelConfig, StreamProvider};
+pub use model::{ModelConfig, StreamProvider};
 #[cfg(feature = "gate")]
 pub use permission::Gate;
 pub use permission::{
@@ -558,7 +556,7 @@ pub use permission::{
 pub use store::{MemoryStore, SessionStore};
 #[cfg(feature = "typed")]
 pub use tool::FunctionTool;
-pub use tool::{AgentTool, SubAgent, SubAgentTool, Tool, ToolContext, ToolEffects, ToolError, ToolResult};
+pub use tool::{AgentTool, Tool, ToolContext, ToolEffects, ToolError, ToolResult};
 
 /// Runs the code in the README as tests.
 #[cfg(doctest)]

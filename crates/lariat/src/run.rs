@@ -16,3 +16,5 @@ pub use lariat_runtime::{
     RunFailure, agent_loop, agent_loop_continue, agent_loop_parallel, agent_loop_parallel_recover,
     agent_loop_recover,
 };
+#[cfg(feature = "typed")]
+pub use lariat_runtime::{TypedAnswer, TypedError};

@@ -1,6 +1,6 @@
 //! Let an agent delegate tasks to sub-agents.
 //!
-//! A [`SubAgentTool`](crate::SubAgentTool) is a tool whose argument `task` goes to another agent, which works in a conversation
+//! A [`SubAgentTool`](crate::tool::SubAgentTool) is a tool whose argument `task` goes to another agent, which works in a conversation
 //! of its own and returns its last message. Several calls in one reply run at the same time.
 //!
 //! ```no_run
@@ -21,13 +21,13 @@
 //! - The permission policy of the parent checks every tool call of a sub-agent. Its approval requests reach the parent's
 //!   approver or stream, with the path to the sub-agent in
 //!   [`PermissionRequest::agents`](crate::PermissionRequest). A
-//!   [`restriction`](crate::SubAgent::with_restriction) or a [list of tools](crate::SubAgent::with_tools_of_parent) can only
+//!   [`restriction`](crate::tool::SubAgent::with_restriction) or a [list of tools](crate::tool::SubAgent::with_tools_of_parent) can only
 //!   narrow what the parent may do.
-//! - A sub-agent spends from the budget of its parent: its [`budget`](crate::SubAgent::with_budget) is reserved there, and
+//! - A sub-agent spends from the budget of its parent: its [`budget`](crate::tool::SubAgent::with_budget) is reserved there, and
 //!   what it does not spend goes back. The limits of the parent's run cover its sub-agents.
-//! - It ends when its parent is cancelled or its [time](crate::SubAgent::with_timeout) is over; before that, it receives a
+//! - It ends when its parent is cancelled or its [time](crate::tool::SubAgent::with_timeout) is over; before that, it receives a
 //!   message to finish and report.
-//! - Sub-agents with [`with_findings`](crate::SubAgent::with_findings) share what they find with the other agents of their tree, and the program
+//! - Sub-agents with [`with_findings`](crate::tool::SubAgent::with_findings) share what they find with the other agents of their tree, and the program
 //!   sees it as [`AgentEvent::FindingShared`](crate::AgentEvent::FindingShared).
-//! - Depth and number are limited: [`with_max_depth`](crate::SubAgent::with_max_depth),
-//!   [`with_max_running`](crate::SubAgent::with_max_running).
+//! - Depth and number are limited: [`with_max_depth`](crate::tool::SubAgent::with_max_depth),
+//!   [`with_max_running`](crate::tool::SubAgent::with_max_running).

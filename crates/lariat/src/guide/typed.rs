@@ -23,4 +23,4 @@
 //!   mode enforces it.
 //! - If the schema is data rather than a type, use [`Agent::run_with_schema`](crate::Agent::run_with_schema).
 //! - The model can use tools before it answers. A run that a limit or the user ended has no answer:
-//!   [`TypedError::Unfinished`](crate::TypedError).
+//!   [`TypedError::Unfinished`](crate::run::TypedError).
