@@ -87,13 +87,13 @@ pub(crate) struct OpenSession {
     id: SessionId,
     opening: Opening,
     directory: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<SessionData>,
     /// Notified when a prompt ended.
     ended: Notify,
     follower: Mutex<Option<AbortHandle>>,
 }
 
-struct State {
+struct SessionData {
     options: ChosenOptions,
     title: Option<String>,
     prompts: Vec<ActivePrompt>,
@@ -140,7 +140,7 @@ impl OpenSession {
             id: view.session_id.clone(),
             directory: PathBuf::from(&opening.project.directory),
             opening,
-            state: Mutex::new(State {
+            state: Mutex::new(SessionData {
                 options,
                 title: view.title.clone(),
                 prompts: Vec::new(),
@@ -161,7 +161,7 @@ impl OpenSession {
         Ok(session)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SessionData> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -157,11 +157,11 @@ pub(crate) struct CoverageSearch {
     written: Option<String>,
     /// The first word.
     program: String,
-    kind: Kind,
+    kind: WordKind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum WordKind {
     Plain,
     /// Only by a rule that starts with its name.
     ByName,
@@ -197,10 +197,10 @@ impl CoverageSearch {
             || self.written.as_deref().is_some_and(|written| pattern.matches(written));
         fits && (pattern.is_literal()
             || match self.kind {
-                Kind::Plain => true,
-                Kind::ByName => pattern.names(&self.program),
-                Kind::ByCode => pattern.names(&self.program) && pattern.runs,
-                Kind::Exact => false,
+                WordKind::Plain => true,
+                WordKind::ByName => pattern.names(&self.program),
+                WordKind::ByCode => pattern.names(&self.program) && pattern.runs,
+                WordKind::Exact => false,
             })
     }
 
@@ -211,24 +211,24 @@ impl CoverageSearch {
 
     /// Whether only a rule without `*` can allow it.
     pub(crate) fn is_exact(&self) -> bool {
-        self.kind == Kind::Exact
+        self.kind == WordKind::Exact
     }
 }
 
-fn kind(command: &Command, shown: &[&str]) -> Kind {
+fn kind(command: &Command, shown: &[&str]) -> WordKind {
     let program = command.words.first().map_or("", |word| word.text.as_str());
     let never = |text: &str| needs_exact_rule(text.split(' ').next().unwrap_or_default());
     let acts = base(program) == "find"
         && rest(&command.words).any(|word| is_find_action(&word.text) || word.may_be_option());
     let evaluates = matches!(base(program), "make" | "gmake") && rest(&command.words).any(is_makefile);
     if acts || evaluates || needs_exact_rule(program) || shown.iter().any(|wrapper| never(wrapper)) {
-        Kind::Exact
+        WordKind::Exact
     } else if command.runs_its_arguments() {
-        Kind::ByCode
+        WordKind::ByCode
     } else if !shown.is_empty() || is_broad(command) {
-        Kind::ByName
+        WordKind::ByName
     } else {
-        Kind::Plain
+        WordKind::Plain
     }
 }
 

@@ -53,10 +53,10 @@ pub trait AddressCheck: Send + Sync {
 pub(crate) struct Connector(Arc<Routes>);
 
 struct Routes {
-    servers: HttpConnector<Resolver>,
+    servers: HttpConnector<HostResolver>,
     /// The user chose the addresses of proxies, so they are not checked.
-    proxy_servers: HttpConnector<Resolver>,
-    resolver: Resolver,
+    proxy_servers: HttpConnector<HostResolver>,
+    resolver: HostResolver,
     proxies: Arc<Proxies>,
     tls: Tls,
     agent: HeaderValue,
@@ -71,10 +71,10 @@ impl Connector {
         agent: HeaderValue,
         timeout: Duration,
     ) -> Self {
-        let resolver = Resolver { check };
+        let resolver = HostResolver { check };
         Self(Arc::new(Routes {
             servers: tcp(resolver.clone(), timeout),
-            proxy_servers: tcp(Resolver { check: None }, timeout),
+            proxy_servers: tcp(HostResolver { check: None }, timeout),
             resolver,
             proxies,
             tls,
@@ -84,7 +84,7 @@ impl Connector {
     }
 }
 
-fn tcp(resolver: Resolver, timeout: Duration) -> HttpConnector<Resolver> {
+fn tcp(resolver: HostResolver, timeout: Duration) -> HttpConnector<HostResolver> {
     let mut tcp = HttpConnector::new_with_resolver(resolver);
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -219,11 +219,11 @@ fn with_port(scheme: &str, host: &str, port: u16) -> Result<Uri, BoxError> {
 
 /// Resolves names, and leaves out the addresses that the check denies.
 #[derive(Clone)]
-struct Resolver {
+struct HostResolver {
     check: Option<Arc<dyn AddressCheck>>,
 }
 
-impl Resolver {
+impl HostResolver {
     fn check(&self, host: &str, address: IpAddr) -> Result<(), UnreachableError> {
         self.check.as_ref().map_or(Ok(()), |check| check.check(host, address)).map_err(UnreachableError)
     }
@@ -244,7 +244,7 @@ impl Resolver {
     }
 }
 
-impl Service<Name> for Resolver {
+impl Service<Name> for HostResolver {
     type Response = vec::IntoIter<SocketAddr>;
     type Error = BoxError;
     type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;

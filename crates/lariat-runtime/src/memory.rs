@@ -37,12 +37,12 @@ const SHARDS: usize = 64;
 /// ```
 #[derive(Debug)]
 pub struct MemoryStore {
-    shards: [Mutex<HashMap<SessionId, Journal>>; SHARDS],
+    shards: [Mutex<HashMap<SessionId, MemoryJournal>>; SHARDS],
     blobs: Mutex<HashMap<u128, Box<[u8]>>>,
 }
 
 #[derive(Debug, Default)]
-struct Journal {
+struct MemoryJournal {
     epoch: Epoch,
     events: Vec<Event>,
 }
@@ -53,7 +53,7 @@ impl MemoryStore {
         Self { shards: std::array::from_fn(|_| Mutex::default()), blobs: Mutex::default() }
     }
 
-    fn shard(&self, session_id: &SessionId) -> MutexGuard<'_, HashMap<SessionId, Journal>> {
+    fn shard(&self, session_id: &SessionId) -> MutexGuard<'_, HashMap<SessionId, MemoryJournal>> {
         // Reduced modulo the number of shards, so the cast loses nothing.
         let index = (address(session_id.as_str().as_bytes()) % SHARDS as u128) as usize;
         #[expect(clippy::indexing_slicing, reason = "the index was reduced modulo the length")]

@@ -32,9 +32,9 @@ pub struct AgentFacts {
 
 /// The only session of a host. Cheap to clone; all clones are the same session.
 #[derive(Clone)]
-pub(crate) struct OnlySession(Arc<Mutex<State>>);
+pub(crate) struct OnlySession(Arc<Mutex<HostedState>>);
 
-struct State {
+struct HostedState {
     place: LoadedProject,
     options: SessionOptions,
     agent: AgentParts,
@@ -74,7 +74,7 @@ impl OnlySession {
     /// A session, with what it was opened from.
     pub(crate) fn new(place: LoadedProject, options: SessionOptions, session: &Session) -> Self {
         let agent = AgentParts::of(session);
-        Self(Arc::new(Mutex::new(State { place, options: repeatable(options), agent })))
+        Self(Arc::new(Mutex::new(HostedState { place, options: repeatable(options), agent })))
     }
 
     /// Sets what the next agent is built from.
@@ -120,7 +120,7 @@ impl OnlySession {
         self.state().agent.form.clone()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HostedState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

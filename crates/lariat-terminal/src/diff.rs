@@ -32,14 +32,14 @@ enum Line {
 
 /// Why a diff is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Purpose {
+enum DiffPurpose {
     /// Lines may be cut.
     Reading,
     /// Every line is complete, and nothing in it is hidden.
     Approving,
 }
 
-impl Purpose {
+impl DiffPurpose {
     fn show(self, line: &str) -> String {
         match self {
             Self::Reading => text::line(line),
@@ -50,15 +50,15 @@ impl Purpose {
 
 /// Renders a diff for reading. Shows at most `most` lines and counts the rest.
 pub fn unified(diff: &str, most: usize, theme: &Theme) -> String {
-    render(diff, most, theme, Purpose::Reading)
+    render(diff, most, theme, DiffPurpose::Reading)
 }
 
 /// Renders a diff for approval: every line shown is complete.
 pub fn exact(diff: &str, most: usize, theme: &Theme) -> String {
-    render(diff, most, theme, Purpose::Approving)
+    render(diff, most, theme, DiffPurpose::Approving)
 }
 
-fn render(diff: &str, most: usize, theme: &Theme, purpose: Purpose) -> String {
+fn render(diff: &str, most: usize, theme: &Theme, purpose: DiffPurpose) -> String {
     let lines = parse(diff, purpose);
     let numbers = lines.iter().filter_map(|line| match line {
         Line::Same(old, new, _) => Some(*old.max(new)),
@@ -66,7 +66,7 @@ fn render(diff: &str, most: usize, theme: &Theme, purpose: Purpose) -> String {
         _ => None,
     });
     let digits = numbers.max().unwrap_or_default().to_string().len();
-    let mut out = Output {
+    let mut out = DiffOutput {
         shown: String::new(),
         written: 0,
         most,
@@ -125,17 +125,17 @@ fn layout(lines: &[Line], theme: &Theme) -> Layout {
 }
 
 /// The rendered lines. Each method returns how many lines of the diff it has shown.
-struct Output<'a> {
+struct DiffOutput<'a> {
     shown: String,
     written: usize,
     most: usize,
     layout: Layout,
     digits: usize,
     theme: &'a Theme,
-    purpose: Purpose,
+    purpose: DiffPurpose,
 }
 
-impl Output<'_> {
+impl DiffOutput<'_> {
     fn line(&mut self, style: Style, words: &str) -> usize {
         let pieces = vec![(style, format!("  {words}"))];
         self.shown.push_str(&written_line(&[], &pieces, self.theme, self.purpose));
@@ -286,8 +286,8 @@ fn gutter(line: &NumberedPieces, digits: usize) -> [(Style, String); 2] {
 }
 
 /// A line after its gutter: cut, or continued after an empty gutter.
-fn written_line(gutter: &[(Style, String)], pieces: &Pieces, theme: &Theme, purpose: Purpose) -> String {
-    if purpose == Purpose::Reading {
+fn written_line(gutter: &[(Style, String)], pieces: &Pieces, theme: &Theme, purpose: DiffPurpose) -> String {
+    if purpose == DiffPurpose::Reading {
         let pieces: Pieces = gutter.iter().chain(pieces).cloned().collect();
         let line = text::paint_pieces(&pieces, theme.width, theme);
         return format!("{}\n", line.trim_end());
@@ -308,7 +308,7 @@ fn written_line(gutter: &[(Style, String)], pieces: &Pieces, theme: &Theme, purp
 
 /// Parses a diff. The counts in a hunk's header say how long it is, so that a removed line that starts with `--` is not taken
 /// for a file header.
-fn parse(diff: &str, purpose: Purpose) -> Vec<Line> {
+fn parse(diff: &str, purpose: DiffPurpose) -> Vec<Line> {
     let mut lines = Vec::new();
     let (mut old, mut new) = (0, 0);
     let (mut old_left, mut new_left) = (0_usize, 0_usize);
@@ -373,7 +373,7 @@ fn header(line: &str) -> Option<((usize, usize), (usize, usize))> {
 
 /// The number of added and removed lines.
 pub fn changed_lines(diff: &str) -> (usize, usize) {
-    parse(diff, Purpose::Reading).iter().fold((0, 0), |(added, removed), line| match line {
+    parse(diff, DiffPurpose::Reading).iter().fold((0, 0), |(added, removed), line| match line {
         Line::Added(..) => (added + 1, removed),
         Line::Removed(..) => (added, removed + 1),
         _ => (added, removed),

@@ -76,9 +76,9 @@ pub fn wrap(row: &str, most: usize) -> Vec<String> {
             Piece::Link(link) => line.set_link(link),
             Piece::Text(text) => {
                 for chunk in chunks(text, most, &mut line.columns) {
-                    if let Chunk::Break = chunk {
+                    if let ParsedChunk::Break = chunk {
                         lines.push(line.end());
-                    } else if let Chunk::Text(text) = chunk {
+                    } else if let ParsedChunk::Text(text) = chunk {
                         line.shown.push_str(text);
                     }
                 }
@@ -89,13 +89,13 @@ pub fn wrap(row: &str, most: usize) -> Vec<String> {
     lines
 }
 
-enum Chunk<'a> {
+enum ParsedChunk<'a> {
     Text(&'a str),
     Break,
 }
 
 /// Splits a text that starts at a column into chunks that fit.
-fn chunks<'a>(text: &'a str, most: usize, columns: &mut usize) -> Vec<Chunk<'a>> {
+fn chunks<'a>(text: &'a str, most: usize, columns: &mut usize) -> Vec<ParsedChunk<'a>> {
     let mut chunks = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
@@ -105,11 +105,11 @@ fn chunks<'a>(text: &'a str, most: usize, columns: &mut usize) -> Vec<Chunk<'a>>
             (start, after) = rest.split_at(rest.chars().next().map_or(rest.len(), char::len_utf8));
         }
         *columns += text::width(start);
-        chunks.push(Chunk::Text(start));
+        chunks.push(ParsedChunk::Text(start));
         rest = after;
         if !rest.is_empty() {
             *columns = 0;
-            chunks.push(Chunk::Break);
+            chunks.push(ParsedChunk::Break);
         }
     }
     chunks

@@ -62,15 +62,15 @@ pub enum Halt {
 pub struct Executor<'a> {
     clock: VirtualClock,
     order: SeededRandom,
-    tasks: Vec<Option<Task<'a>>>,
+    tasks: Vec<Option<ExecutorTask<'a>>>,
     alive: usize,
     ready: Arc<Ready>,
     steps: u64,
 }
 
-struct Task<'a> {
+struct ExecutorTask<'a> {
     future: Pin<Box<dyn Future<Output = ()> + 'a>>,
-    flag: Arc<Flag>,
+    flag: Arc<ReadyFlag>,
     waker: Waker,
 }
 
@@ -87,13 +87,13 @@ impl Ready {
 }
 
 /// Prevents a task from being in the ready list twice.
-struct Flag {
+struct ReadyFlag {
     task: TaskId,
     woken: AtomicBool,
     ready: Arc<Ready>,
 }
 
-impl Wake for Flag {
+impl Wake for ReadyFlag {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -114,10 +114,10 @@ impl<'a> Executor<'a> {
     /// Adds a task; a later step polls it for the first time.
     pub fn spawn(&mut self, future: impl Future<Output = ()> + 'a) -> TaskId {
         let task = TaskId(self.tasks.len());
-        let flag = Arc::new(Flag { task, woken: AtomicBool::new(false), ready: Arc::clone(&self.ready) });
+        let flag = Arc::new(ReadyFlag { task, woken: AtomicBool::new(false), ready: Arc::clone(&self.ready) });
         let waker = Waker::from(Arc::clone(&flag));
         waker.wake_by_ref();
-        self.tasks.push(Some(Task { future: Box::pin(future), flag, waker }));
+        self.tasks.push(Some(ExecutorTask { future: Box::pin(future), flag, waker }));
         self.alive += 1;
         task
     }

@@ -54,7 +54,7 @@ pub enum ContractViolation {
 pub struct FaultyStore {
     clock: Arc<dyn Clock>,
     form: Form,
-    state: Mutex<State>,
+    state: Mutex<StoreState>,
 }
 
 /// How events are returned.
@@ -67,8 +67,8 @@ enum Form {
 }
 
 #[derive(Default)]
-struct State {
-    journals: HashMap<SessionId, Journal>,
+struct StoreState {
+    journals: HashMap<SessionId, StoredJournal>,
     blobs: HashMap<String, Vec<u8>>,
     plan: Option<AppendPlan>,
     trouble: Option<TroublePlan>,
@@ -81,14 +81,14 @@ struct State {
 }
 
 #[derive(Default)]
-struct Journal {
+struct StoredJournal {
     epoch: Epoch,
     present: Vec<Event>,
     acknowledged: Vec<Event>,
     snapshots: Vec<Snapshot>,
 }
 
-impl Journal {
+impl StoredJournal {
     /// Records that everything up to here was confirmed to a caller, by the result of an append or a read.
     fn acknowledge(&mut self, end: usize) {
         let known = self.acknowledged.len();
@@ -212,7 +212,7 @@ impl FaultyStore {
         self.lock().misuses.clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StoreState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -303,7 +303,7 @@ impl FaultyStore {
     }
 }
 
-impl State {
+impl StoreState {
     fn crash(&mut self) {
         self.crashed = true;
         self.life += 1;

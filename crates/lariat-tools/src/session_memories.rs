@@ -17,11 +17,11 @@ const MAX_SESSIONS: usize = 1_024;
 pub(crate) struct SessionMemories {
     /// The memory of the first session.
     first: FileMemory,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<MemoryTable>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct MemoryTable {
     first: Option<SessionId>,
     others: HashMap<SessionId, FileMemory>,
 }

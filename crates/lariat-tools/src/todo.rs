@@ -17,18 +17,18 @@ pub(crate) struct Todo;
 /// The arguments of a tool call.
 #[derive(Deserialize)]
 pub(crate) struct Arguments {
-    items: Vec<Item>,
+    items: Vec<TodoItem>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Item {
+struct TodoItem {
     content: String,
-    status: Status,
+    status: ItemStatus,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Status {
+enum ItemStatus {
     Pending,
     InProgress,
     Completed,
@@ -67,29 +67,29 @@ impl BenchTool for Todo {
     }
 }
 
-fn plan(items: &[Item]) -> Result<ToolResult, ToolError> {
+fn plan(items: &[TodoItem]) -> Result<ToolResult, ToolError> {
     let count = |status| items.iter().filter(|item| item.status == status).count();
     if let Some(empty) = items.iter().position(|item| item.content.trim().is_empty()) {
         return Err(ToolError::InvalidArgs(format!("`items[{empty}].content` must not be empty.")));
     }
-    if count(Status::InProgress) > 1 {
+    if count(ItemStatus::InProgress) > 1 {
         return Err(ToolError::InvalidArgs(format!(
             "{} items are `in_progress`; at most one is allowed. Set the others to `pending`.",
-            count(Status::InProgress)
+            count(ItemStatus::InProgress)
         )));
     }
     let mut text = String::new();
     for item in items {
         let mark = match item.status {
-            Status::Pending => " ",
-            Status::InProgress => ">",
-            Status::Completed => "x",
+            ItemStatus::Pending => " ",
+            ItemStatus::InProgress => ">",
+            ItemStatus::Completed => "x",
         };
         text.push_str(&format!("[{mark}] {}\n", item.content.trim()));
     }
     if items.is_empty() {
         text.push_str("The list is empty.\n");
     }
-    let details = json!({ "items": items, "completed": count(Status::Completed), "total": items.len() });
+    let details = json!({ "items": items, "completed": count(ItemStatus::Completed), "total": items.len() });
     Ok(ToolResult::text(text).with_details(details))
 }

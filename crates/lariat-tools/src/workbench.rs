@@ -30,11 +30,11 @@ pub struct Workbench {
     unsaved: UnsavedFiles,
     /// What the session has read, for the workbench of one tool call.
     memory: FileMemory,
-    shared: Arc<Shared>,
+    shared: Arc<SharedTools>,
 }
 
 #[derive(Clone, Debug)]
-struct Shared {
+struct SharedTools {
     memories: SessionMemories,
     shown: ShownFiles,
     #[cfg(feature = "map")]
@@ -118,7 +118,7 @@ impl Workbench {
             workspace,
             unsaved: UnsavedFiles::default(),
             memory: memory.clone(),
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedTools {
                 memories: SessionMemories::new(memory),
                 shown: ShownFiles::default(),
                 #[cfg(feature = "map")]
@@ -212,7 +212,7 @@ impl Workbench {
         self.with(|shared| shared.undo = Some(store))
     }
 
-    fn with(mut self, set: impl FnOnce(&mut Shared)) -> Self {
+    fn with(mut self, set: impl FnOnce(&mut SharedTools)) -> Self {
         set(Arc::make_mut(&mut self.shared));
         self
     }

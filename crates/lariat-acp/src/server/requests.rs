@@ -33,14 +33,14 @@ impl Server {
         match method {
             "session/new" => self.create(read(params)?).await,
             "session/load" if protocol == Protocol::Stable => {
-                let (described, session) = self.reopen(read(params)?, History::Shown).await?;
+                let (described, session) = self.reopen(read(params)?, HistoryDelivery::Shown).await?;
                 Ok((described, Some(session)))
             }
             "session/resume" => {
                 let history = match (protocol, params.get("replayFrom").filter(|from| !from.is_null())) {
-                    (Protocol::Stable, _) | (Protocol::Draft, None) => History::Known,
+                    (Protocol::Stable, _) | (Protocol::Draft, None) => HistoryDelivery::Known,
                     (Protocol::Draft, Some(from)) if from.get("type").is_some_and(|kind| kind == "start") => {
-                        History::Shown
+                        HistoryDelivery::Shown
                     }
                     (Protocol::Draft, Some(_)) => {
                         return Err(RpcError::invalid_params("`replayFrom` must have the type `start`"));
@@ -100,7 +100,7 @@ impl Server {
     async fn reopen(
         self: &Arc<Self>,
         params: OpenParams,
-        history: History,
+        history: HistoryDelivery,
     ) -> Result<(Value, Arc<OpenSession>), RpcError> {
         let id = SessionId::from(params.session_id.as_str());
         let project = self.project(&params.at).await?;
@@ -119,8 +119,8 @@ impl Server {
         }
         self.projects.set_servers(&id, servers(params.at.mcp_servers)?);
         let start = match history {
-            History::Shown => Start::Replay,
-            History::Known => Start::After(view.cursor.clone()),
+            HistoryDelivery::Shown => Start::Replay,
+            HistoryDelivery::Known => Start::After(view.cursor.clone()),
         };
         self.follow(host, project, Path::new(&params.at.cwd), &view, start).await
     }
@@ -224,7 +224,7 @@ impl Server {
 
 /// Whether the editor gets the messages of a session that it opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum History {
+enum HistoryDelivery {
     Shown,
     /// The editor has them.
     Known,

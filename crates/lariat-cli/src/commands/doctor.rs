@@ -25,7 +25,7 @@ use crate::process_env::ProcessEnv;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Level {
+enum CheckLevel {
     Ok,
     Warning,
     Problem,
@@ -34,27 +34,27 @@ enum Level {
 #[derive(Clone, Debug, Serialize)]
 struct Finding {
     about: &'static str,
-    level: Level,
+    level: CheckLevel,
     what: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<String>,
 }
 
 fn ok(about: &'static str, what: impl Into<String>) -> Finding {
-    Finding { about, level: Level::Ok, what: what.into(), fix: None }
+    Finding { about, level: CheckLevel::Ok, what: what.into(), fix: None }
 }
 
 fn warning(about: &'static str, what: impl Into<String>, fix: impl Into<String>) -> Finding {
-    Finding { about, level: Level::Warning, what: what.into(), fix: Some(fix.into()) }
+    Finding { about, level: CheckLevel::Warning, what: what.into(), fix: Some(fix.into()) }
 }
 
 fn bad(about: &'static str, what: impl Into<String>, fix: impl Into<String>) -> Finding {
-    Finding { about, level: Level::Problem, what: what.into(), fix: Some(fix.into()) }
+    Finding { about, level: CheckLevel::Problem, what: what.into(), fix: Some(fix.into()) }
 }
 
 pub(crate) async fn doctor(env: &ProcessEnv, args: &DoctorArgs) -> CommandResult {
     let findings = findings(env, &env.load_options(None)).await;
-    let is_bad = findings.iter().any(|finding| finding.level == Level::Problem);
+    let is_bad = findings.iter().any(|finding| finding.level == CheckLevel::Problem);
     if args.json {
         print::json(&findings)?;
     } else {
@@ -90,9 +90,9 @@ fn text(findings: &[Finding]) -> String {
     let mut text = String::new();
     for finding in findings {
         let mark = match finding.level {
-            Level::Ok => "ok     ",
-            Level::Warning => "warning",
-            Level::Problem => "PROBLEM",
+            CheckLevel::Ok => "ok     ",
+            CheckLevel::Warning => "warning",
+            CheckLevel::Problem => "PROBLEM",
         };
         text.push_str(&format!("{mark}  {:<9} {}\n", finding.about, display::line(&finding.what)));
         if let Some(fix) = &finding.fix {

@@ -40,9 +40,9 @@ pub(crate) async fn memory(env: &ProcessEnv, args: MemoryArgs) -> CommandResult 
         MemoryCommand::List(args) => list(&memory, &args, is_set),
         MemoryCommand::Show(args) => show(&memory, &args),
         MemoryCommand::Add(args) => add(&memory, &args),
-        MemoryCommand::Approve(args) => change(&memory, &args, Change::Approve),
-        MemoryCommand::Done(args) => change(&memory, &args, Change::Finish),
-        MemoryCommand::Remove(args) => change(&memory, &args, Change::Remove),
+        MemoryCommand::Approve(args) => change(&memory, &args, EntryChange::Approve),
+        MemoryCommand::Done(args) => change(&memory, &args, EntryChange::Finish),
+        MemoryCommand::Remove(args) => change(&memory, &args, EntryChange::Remove),
         MemoryCommand::Search(args) => {
             let service = env.service(&place).await?;
             let past = PastSessions::new(service.archive(), place.path().display().to_string());
@@ -153,25 +153,25 @@ fn add(memory: &ProjectMemory, args: &MemoryAddArgs) -> CommandResult {
 
 /// What to do with entries.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Change {
+enum EntryChange {
     Approve,
     Finish,
     Remove,
 }
 
-fn change(memory: &ProjectMemory, args: &MemoryIdsArgs, change: Change) -> CommandResult {
+fn change(memory: &ProjectMemory, args: &MemoryIdsArgs, change: EntryChange) -> CommandResult {
     let known = memory.load()?.entries;
     for id in &args.ids {
         let entry = known.iter().find(|entry| entry.id == *id).ok_or_else(|| unknown(id))?;
-        if change == Change::Finish && entry.kind != MemoryKind::Goal {
+        if change == EntryChange::Finish && entry.kind != MemoryKind::Goal {
             return Err(Problem::new(Exit::Usage, format!("`{id}` is not a goal"))
                 .hint(format!("run `lariat memory remove {id}` to remove it")));
         }
     }
     let (entries, what) = match change {
-        Change::Approve => (memory.set_status(&args.ids, MemoryStatus::Approved)?, "approved"),
-        Change::Finish => (memory.set_status(&args.ids, MemoryStatus::Done)?, "done"),
-        Change::Remove => (memory.remove(&args.ids)?, "removed"),
+        EntryChange::Approve => (memory.set_status(&args.ids, MemoryStatus::Approved)?, "approved"),
+        EntryChange::Finish => (memory.set_status(&args.ids, MemoryStatus::Done)?, "done"),
+        EntryChange::Remove => (memory.remove(&args.ids)?, "removed"),
     };
     if args.json {
         return print::json(&entries);

@@ -33,7 +33,7 @@ const THOUGHT: usize = 4 * 1024;
 
 /// The kind of the last output. An empty line separates different kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum LineKind {
     Nothing,
     Reply,
     Work,
@@ -57,7 +57,7 @@ pub(crate) struct Printer {
     ended: Vec<ToolCallId>,
     /// The last task list shown.
     tasks: String,
-    last: Kind,
+    last: LineKind,
     /// When the bottom was drawn; `None` if it is not on screen.
     drawn: Option<Timestamp>,
     /// The rows drawn above the status line.
@@ -81,7 +81,7 @@ impl Printer {
             calls: Vec::new(),
             ended: Vec::new(),
             tasks: String::new(),
-            last: Kind::Nothing,
+            last: LineKind::Nothing,
             drawn: None,
             rows: Vec::new(),
             draft: String::new(),
@@ -119,7 +119,7 @@ impl Printer {
     pub(crate) fn note(&mut self, style: Style, words: &str, now: Timestamp) -> String {
         let mut shown = self.flush_reply();
         let lines = notes::lines(&(style, words.to_owned()), &self.theme);
-        shown.push_str(&self.add(Kind::Work, lines));
+        shown.push_str(&self.add(LineKind::Work, lines));
         self.print_above(&shown, now)
     }
 
@@ -134,7 +134,7 @@ impl Printer {
     /// Continues after a question.
     pub(crate) fn resume(&mut self, now: Timestamp) -> String {
         self.paused = false;
-        self.last = Kind::Work;
+        self.last = LineKind::Work;
         self.draw(now)
     }
 
@@ -167,7 +167,7 @@ impl Printer {
                 let mut shown = self.end_thought();
                 self.streamed = true;
                 let lines = self.markdown.push(delta);
-                shown.push_str(&self.add(Kind::Reply, lines));
+                shown.push_str(&self.add(LineKind::Reply, lines));
                 shown
             }
             AgentEvent::MessageUpdate { delta: StreamDelta::Thinking { delta }, .. } => self.think(delta),
@@ -176,7 +176,7 @@ impl Printer {
                 let words = self.status.queue().text(message.id()).unwrap_or_default();
                 let lines = notes::lines(&(Style::Strong, format!("you: {words}")), &self.theme);
                 let mut shown = self.flush_reply();
-                shown.push_str(&self.add(Kind::Work, lines));
+                shown.push_str(&self.add(LineKind::Work, lines));
                 shown
             }
             AgentEvent::MessageEnd { message } => {
@@ -189,13 +189,13 @@ impl Printer {
             }
             AgentEvent::ToolExecutionStart { tool_name, args, .. } if !self.theme.live => {
                 let line = activity::running_line(tool_name, args.get(), &self.theme);
-                self.add(Kind::Work, format!("{line}\n"))
+                self.add(LineKind::Work, format!("{line}\n"))
             }
             AgentEvent::ToolExecutionEnd { tool_call_id, tool_name, message, details, is_error, .. } => {
                 let lines =
                     self.tool_ends(tool_call_id, tool_name, message, details, *is_error, record.timestamp);
                 self.ended.push(tool_call_id.clone());
-                self.add(Kind::Work, lines)
+                self.add(LineKind::Work, lines)
             }
             AgentEvent::AgentEnd { .. } => self.flush_reply(),
             event => match notes::note(event) {
@@ -203,7 +203,7 @@ impl Printer {
                     let mut shown = self.flush_reply();
                     // A retried request streams its reply again.
                     self.streamed &= !matches!(event, AgentEvent::ModelRetry { .. });
-                    shown.push_str(&self.add(Kind::Work, notes::lines(&note, &self.theme)));
+                    shown.push_str(&self.add(LineKind::Work, notes::lines(&note, &self.theme)));
                     shown
                 }
                 None => String::new(),
@@ -212,11 +212,11 @@ impl Printer {
     }
 
     /// Adds lines, after an empty line if the previous lines were of another kind.
-    fn add(&mut self, kind: Kind, lines: String) -> String {
+    fn add(&mut self, kind: LineKind, lines: String) -> String {
         if lines.is_empty() {
             return lines;
         }
-        let is_other = self.last != Kind::Nothing && self.last != kind;
+        let is_other = self.last != LineKind::Nothing && self.last != kind;
         self.last = kind;
         if is_other { format!("\n{lines}") } else { lines }
     }
@@ -226,7 +226,7 @@ impl Printer {
         if !self.streamed {
             let lines = self.markdown.push(&joined_text(&reply.content));
             shown.push_str(&self.end_thought());
-            shown.push_str(&self.add(Kind::Reply, lines));
+            shown.push_str(&self.add(LineKind::Reply, lines));
         }
         shown.push_str(&self.flush_reply());
         self.streamed = false;
@@ -254,14 +254,14 @@ impl Printer {
             took: None,
         };
         let lines = finished_call.lines(self.verbosity, &self.theme);
-        self.add(Kind::Work, lines)
+        self.add(LineKind::Work, lines)
     }
 
     /// The incomplete thinking and text.
     fn flush_reply(&mut self) -> String {
         let mut shown = self.end_thought();
         let rest = self.markdown.finish();
-        shown.push_str(&self.add(Kind::Reply, rest));
+        shown.push_str(&self.add(LineKind::Reply, rest));
         shown
     }
 
@@ -294,7 +294,7 @@ impl Printer {
         }
         let line = format!("{} {first}", self.theme.mark("thinking…", "thinking..."));
         let line = self.theme.paint(Style::Dim, &text::cut(&line, self.theme.width, &self.theme));
-        self.add(Kind::Work, format!("{line}\n"))
+        self.add(LineKind::Work, format!("{line}\n"))
     }
 
     fn thought_lines(&mut self, thought: &str) -> String {
@@ -303,7 +303,7 @@ impl Printer {
         let paint =
             |line: String| format!("{}\n", self.theme.paint(Style::Dim, format!("  {line}").trim_end()));
         let lines = lines.map(paint).collect();
-        self.add(Kind::Work, lines)
+        self.add(LineKind::Work, lines)
     }
 
     fn tool_ends(
@@ -357,7 +357,7 @@ impl Printer {
             let paint =
                 |line: String| finished_call::dim(&line, &self.theme).trim_end_matches('\n').to_owned();
             rows = self.status.last_lines().into_iter().map(paint).collect();
-        } else if self.last == Kind::Work {
+        } else if self.last == LineKind::Work {
             rows.insert(0, String::new());
         }
         let mut rows = rows.split_off(rows.len().saturating_sub(ROWS));

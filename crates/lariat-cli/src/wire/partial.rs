@@ -17,14 +17,14 @@ use super::messages;
 #[derive(Debug, Default)]
 pub(super) struct Partial {
     message: Option<MessageId>,
-    open: Option<OpenBlock>,
+    open: Option<StreamedBlock>,
     index: usize,
     /// The text that was sent.
     text: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum OpenBlock {
+enum StreamedBlock {
     Text,
     Thinking,
 }
@@ -50,12 +50,12 @@ impl Partial {
         }
         let (kind, begun, piece) = match delta {
             StreamDelta::Text { delta } => (
-                OpenBlock::Text,
+                StreamedBlock::Text,
                 json!({ "type": "text", "text": "" }),
                 json!({ "type": "text_delta", "text": delta }),
             ),
             StreamDelta::Thinking { delta } => (
-                OpenBlock::Thinking,
+                StreamedBlock::Thinking,
                 json!({ "type": "thinking", "thinking": "", "signature": "" }),
                 json!({ "type": "thinking_delta", "thinking": delta }),
             ),

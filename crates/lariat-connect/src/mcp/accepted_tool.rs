@@ -13,10 +13,10 @@ use super::content::McpToolInfo;
 
 /// A tool that the user accepted. Clones share it.
 #[derive(Clone, Debug)]
-pub struct AcceptedTool(Arc<Parts>);
+pub struct AcceptedTool(Arc<ToolParts>);
 
 #[derive(Debug)]
-struct Parts {
+struct ToolParts {
     saved: SavedTool,
     info: OnceLock<McpToolInfo>,
 }
@@ -70,7 +70,7 @@ impl From<McpToolInfo> for AcceptedTool {
             input_schema: serde_json::value::to_raw_value(&info.input_schema).unwrap_or_default(),
             read_only_hint: info.read_only_hint,
         };
-        Self(Arc::new(Parts { saved, info: OnceLock::from(info) }))
+        Self(Arc::new(ToolParts { saved, info: OnceLock::from(info) }))
     }
 }
 
@@ -83,7 +83,7 @@ impl Serialize for AcceptedTool {
 impl<'de> Deserialize<'de> for AcceptedTool {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let saved = SavedTool::deserialize(deserializer)?;
-        Ok(Self(Arc::new(Parts { saved, info: OnceLock::new() })))
+        Ok(Self(Arc::new(ToolParts { saved, info: OnceLock::new() })))
     }
 }
 

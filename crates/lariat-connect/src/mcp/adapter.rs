@@ -31,7 +31,7 @@ const IMAGES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// A tool of a server, for an agent.
 pub struct McpToolAdapter {
-    source: Source,
+    source: ToolSource,
     tool: AcceptedTool,
     name: String,
     label: String,
@@ -41,7 +41,7 @@ pub struct McpToolAdapter {
 }
 
 /// Who calls the tool.
-enum Source {
+enum ToolSource {
     Client(Arc<McpClient>),
     Server(Arc<McpServer>),
 }
@@ -55,7 +55,7 @@ impl McpToolAdapter {
     pub async fn from_client(client: Arc<McpClient>) -> Result<Vec<Self>, McpError> {
         let tools = client.list_tools().await?;
         let each =
-            tools.into_iter().map(|info| Self::new(Source::Client(Arc::clone(&client)), info.into(), ""));
+            tools.into_iter().map(|info| Self::new(ToolSource::Client(Arc::clone(&client)), info.into(), ""));
         Ok(each.filter(|tool| tool.check().is_ok()).collect())
     }
 
@@ -79,7 +79,7 @@ impl McpToolAdapter {
         let prefix = format!("mcp__{}__", server.config().name);
         let mut tools: Vec<Self> = Vec::new();
         for tool in server.accepted_tools() {
-            let tool = Self::new(Source::Server(Arc::clone(server)), tool, &prefix);
+            let tool = Self::new(ToolSource::Server(Arc::clone(server)), tool, &prefix);
             if tools.iter().all(|other| other.name != tool.name) {
                 tools.push(tool);
             }
@@ -87,7 +87,7 @@ impl McpToolAdapter {
         tools
     }
 
-    fn new(source: Source, tool: AcceptedTool, prefix: &str) -> Self {
+    fn new(source: ToolSource, tool: AcceptedTool, prefix: &str) -> Self {
         let mut description = display::block(tool.description()).into_owned();
         description.truncate(description.floor_char_boundary(MAX_DESCRIPTION));
         let (name, label) = (provider_name(prefix, tool.name()), display::line(tool.name()).into_owned());
@@ -133,19 +133,19 @@ impl McpToolAdapter {
         let report = |text: String| context.progress(text);
         let observer = CallObserver::new(&context.cancel, &report).with_user(context.on_question.clone());
         match &self.source {
-            Source::Client(client) => {
+            ToolSource::Client(client) => {
                 let server = client.about().server.clone().unwrap_or_default();
                 client.call_tool_for(&server, self.tool.name(), arguments, &observer).await
             }
-            Source::Server(server) => server.call_for(self.tool.info(), arguments, &observer).await,
+            ToolSource::Server(server) => server.call_for(self.tool.info(), arguments, &observer).await,
         }
     }
 
     /// The name of the configured server; `None` for a client without configuration.
     pub fn server(&self) -> Option<&str> {
         match &self.source {
-            Source::Client(_) => None,
-            Source::Server(server) => Some(&server.config().name),
+            ToolSource::Client(_) => None,
+            ToolSource::Server(server) => Some(&server.config().name),
         }
     }
 }

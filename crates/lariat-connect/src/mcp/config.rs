@@ -144,7 +144,7 @@ struct OAuthEntry {
 /// The fields of an entry. Other programs add fields of their own, so unknown ones are ignored.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-struct Entry {
+struct RawEntry {
     #[serde(rename = "type")]
     kind: Option<String>,
     command: Option<String>,
@@ -178,7 +178,7 @@ impl McpServerConfig {
     ) -> Result<Self, McpConfigError> {
         let failed = |reason: String| McpConfigError { name: name.to_owned(), reason };
         check_name(name).map_err(failed)?;
-        let written: Entry = Entry::deserialize(entry).map_err(|error| failed(error.to_string()))?;
+        let written: RawEntry = RawEntry::deserialize(entry).map_err(|error| failed(error.to_string()))?;
         if written.headers_helper.is_some() {
             return Err(failed("`headersHelper` is not supported; write `headers`".to_owned()));
         }
@@ -255,7 +255,7 @@ impl McpServerConfig {
     /// # Errors
     /// If the entry cannot be read.
     pub fn identity_of(name: &str, entry: &Value, scope: &str) -> Result<String, McpConfigError> {
-        let read = Entry::deserialize(entry);
+        let read = RawEntry::deserialize(entry);
         let failed =
             |error: serde_json::Error| McpConfigError { name: name.to_owned(), reason: error.to_string() };
         Ok(identity(name, scope, &read.map_err(failed)?))
@@ -281,7 +281,7 @@ fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn identity(name: &str, scope: &str, entry: &Entry) -> String {
+fn identity(name: &str, scope: &str, entry: &RawEntry) -> String {
     let mut hasher = blake3::Hasher::new();
     let mut add = |field: &str, text: &str| {
         for part in [field, text] {

@@ -159,12 +159,12 @@ struct Field {
     /// How a user reads it.
     label: String,
     is_required: bool,
-    kind: Kind,
+    kind: FieldKind,
     /// What the server suggests, if it fits, and the answer that takes it.
     default: Option<(Value, String)>,
 }
 
-enum Kind {
+enum FieldKind {
     /// One of these values, each with how a user reads it.
     Choice(Vec<(Value, String)>),
     /// Several of these values.
@@ -200,7 +200,7 @@ impl Field {
             let title = schema.get("title").and_then(Value::as_str).unwrap_or(name);
             let about = schema.get("description").and_then(Value::as_str);
             let about = about.map(|about| format!(": {}", shown(about))).unwrap_or_default();
-            let kind = Kind::of(schema).ok_or_else(|| format!("the field `{}` is not plain", shown(name)))?;
+            let kind = FieldKind::of(schema).ok_or_else(|| format!("the field `{}` is not plain", shown(name)))?;
             let default = schema.get("default").and_then(|value| {
                 let words = kind.words(value)?;
                 Some((kind.value(&words).ok()?, format!("{DEFAULT}{})", shown(&words))))
@@ -214,14 +214,14 @@ impl Field {
 
     fn text(&self) -> String {
         let form = match &self.kind {
-            Kind::Choice(_) => String::new(),
-            Kind::Choices(choices) => {
+            FieldKind::Choice(_) => String::new(),
+            FieldKind::Choices(choices) => {
                 let names: Vec<&str> = choices.iter().map(|(_, name)| name.as_str()).collect();
                 format!(" [any of: {}; separated by commas]", names.join(", "))
             }
-            Kind::Text { .. } => String::new(),
-            Kind::Number { is_integer: true, .. } => " [a whole number]".to_owned(),
-            Kind::Number { .. } => " [a number]".to_owned(),
+            FieldKind::Text { .. } => String::new(),
+            FieldKind::Number { is_integer: true, .. } => " [a whole number]".to_owned(),
+            FieldKind::Number { .. } => " [a number]".to_owned(),
         };
         format!("{}{form}", self.label)
     }
@@ -229,7 +229,7 @@ impl Field {
     /// Asks until the answer fits; `None` if the user leaves the field empty.
     async fn ask(&self, text: &str, ask: &QuestionFn) -> Asked<Option<Value>> {
         let mut options = match &self.kind {
-            Kind::Choice(choices) => choices.iter().map(|(_, name)| name.clone()).collect(),
+            FieldKind::Choice(choices) => choices.iter().map(|(_, name)| name.clone()).collect(),
             _ => Vec::new(),
         };
         options.extend(self.default.iter().map(|(_, answer)| answer.clone()));
@@ -254,7 +254,7 @@ impl Field {
     }
 }
 
-impl Kind {
+impl FieldKind {
     fn of(schema: &Value) -> Option<Self> {
         if let Some(choices) = choices(schema) {
             return (choices.len() <= MAX_CHOICES).then_some(Self::Choice(choices));

@@ -95,7 +95,7 @@ impl FrontMatter {
 
     fn parse_leniently(lines: &[&str]) -> Self {
         let mut front = Self::default();
-        let mut block = Block::Plain;
+        let mut block = BlockStyle::Plain;
         for line in lines {
             let is_inside = line.starts_with([' ', '\t']) || line.trim().is_empty();
             let item = line.trim_start().strip_prefix("- ").or((line.trim() == "-").then_some(""));
@@ -105,13 +105,13 @@ impl FrontMatter {
                 }
                 let Some((key, value)) = line.split_once(':') else { continue };
                 let value = value.trim();
-                block = Block::of(value);
-                let text = if block == Block::Plain { unquoted(value) } else { String::new() };
+                block = BlockStyle::of(value);
+                let text = if block == BlockStyle::Plain { unquoted(value) } else { String::new() };
                 front.entries.push((key.trim().to_owned(), Entry { text, items: Vec::new() }));
                 continue;
             }
             let Some((_, entry)) = front.entries.last_mut() else { continue };
-            match item.filter(|_| block == Block::Plain && entry.text.is_empty()) {
+            match item.filter(|_| block == BlockStyle::Plain && entry.text.is_empty()) {
                 Some(item) => entry.items.push(unquoted(item)),
                 None => block.append_line(&mut entry.text, line),
             }
@@ -123,7 +123,7 @@ impl FrontMatter {
 
 /// How the indented lines after a key extend its value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Block {
+enum BlockStyle {
     /// Lines are joined with spaces.
     Plain,
     /// Lines are preserved.
@@ -132,7 +132,7 @@ enum Block {
     Folded,
 }
 
-impl Block {
+impl BlockStyle {
     fn of(value: &str) -> Self {
         match value.chars().next() {
             Some('|') if value.len() <= 3 => Self::Literal,

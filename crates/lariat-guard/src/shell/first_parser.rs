@@ -20,7 +20,7 @@ const MAX_DEPTH: usize = 80;
 
 /// What the parent node does with its children.
 #[derive(Clone, Copy, Debug)]
-enum Frame {
+enum NodeFrame {
     Other,
     /// Children are words and assignments of this command.
     Command(usize),
@@ -92,7 +92,7 @@ fn parse(text: &str) -> Option<Tree> {
 impl<'a> TreeWalk<'a> {
     fn run(&mut self, tree: &Tree) {
         let mut cursor = tree.walk();
-        let mut frames: Vec<Frame> = Vec::new();
+        let mut frames: Vec<NodeFrame> = Vec::new();
         let mut depth = 0_usize;
         loop {
             let node = cursor.node();
@@ -151,48 +151,48 @@ impl<'a> TreeWalk<'a> {
         }
     }
 
-    fn visit(&mut self, node: Node<'_>, field: Option<&str>, parent: Option<&mut Frame>) -> Frame {
+    fn visit(&mut self, node: Node<'_>, field: Option<&str>, parent: Option<&mut NodeFrame>) -> NodeFrame {
         let kind = node.kind();
         if node.is_named() && !KINDS.contains(&kind) {
             self.parsed.doubt(Doubt::Unknown(kind.to_owned()));
         }
         self.parsed.repeats |= REPEATING.contains(&kind);
-        let mut outer = Frame::Other;
+        let mut outer = NodeFrame::Other;
         let parent = parent.unwrap_or(&mut outer);
         match *parent {
-            Frame::Command(index) => self.child_of_command(node, index),
-            Frame::Words(index) => {
+            NodeFrame::Command(index) => self.child_of_command(node, index),
+            NodeFrame::Words(index) => {
                 if EXPRESSIONS.contains(&kind) {
-                    return Frame::Words(index);
+                    return NodeFrame::Words(index);
                 }
                 self.add_word(index, node.byte_range());
             }
-            Frame::Heredoc(Some(index)) if field == Some("argument") => {
+            NodeFrame::Heredoc(Some(index)) if field == Some("argument") => {
                 self.add_word(index, node.byte_range())
             }
-            Frame::Redirect { of, writes, is_named } => {
+            NodeFrame::Redirect { of, writes, is_named } => {
                 *parent = self.child_of_redirect(node, of, writes, is_named);
             }
-            Frame::Arithmetic => self.child_of_arithmetic(node),
+            NodeFrame::Arithmetic => self.child_of_arithmetic(node),
             _ => {}
         }
         let of = match *parent {
-            Frame::Command(index) | Frame::Redirected(Some(index)) | Frame::Heredoc(Some(index)) => {
+            NodeFrame::Command(index) | NodeFrame::Redirected(Some(index)) | NodeFrame::Heredoc(Some(index)) => {
                 Some(index)
             }
             _ => None,
         };
-        let is_arithmetic = matches!(*parent, Frame::Arithmetic);
+        let is_arithmetic = matches!(*parent, NodeFrame::Arithmetic);
         match kind {
-            "command" => Frame::Command(self.begin(node, parent)),
-            "declaration_command" | "unset_command" => Frame::Words(self.begin(node, parent)),
-            "variable_assignments" => Frame::Command(self.begin(node, parent)),
-            "test_command" if self.slice(node.byte_range()).starts_with("((") => Frame::Arithmetic,
+            "command" => NodeFrame::Command(self.begin(node, parent)),
+            "declaration_command" | "unset_command" => NodeFrame::Words(self.begin(node, parent)),
+            "variable_assignments" => NodeFrame::Command(self.begin(node, parent)),
+            "test_command" if self.slice(node.byte_range()).starts_with("((") => NodeFrame::Arithmetic,
             "test_command" if !self.slice(node.byte_range()).starts_with("[[") => {
-                Frame::Words(self.begin(node, parent))
+                NodeFrame::Words(self.begin(node, parent))
             }
             "variable_assignment" => {
-                if !is_arithmetic && !matches!(*parent, Frame::Command(_) | Frame::Words(_)) {
+                if !is_arithmetic && !matches!(*parent, NodeFrame::Command(_) | NodeFrame::Words(_)) {
                     let index = self.begin(node, parent);
                     if let Some(command) = self.commands.get_mut(index) {
                         command.assignments.push(node.byte_range());
@@ -200,39 +200,39 @@ impl<'a> TreeWalk<'a> {
                 }
                 if is_arithmetic {
                     self.arithmetic.mark_assigned(self.slice(node.byte_range()));
-                    return Frame::Arithmetic;
+                    return NodeFrame::Arithmetic;
                 }
-                Frame::Other
+                NodeFrame::Other
             }
-            "redirected_statement" => Frame::Redirected(None),
+            "redirected_statement" => NodeFrame::Redirected(None),
             "file_redirect" if self.slice(0..node.start_byte()).ends_with('}') => {
                 // `{name}>file`, which neither parser supports.
                 self.unknown("a file descriptor in a variable");
-                Frame::Other
+                NodeFrame::Other
             }
-            "file_redirect" => Frame::Redirect { of, writes: None, is_named: false },
+            "file_redirect" => NodeFrame::Redirect { of, writes: None, is_named: false },
             "heredoc_redirect" => {
                 self.heredoc(node);
-                Frame::Heredoc(of)
+                NodeFrame::Heredoc(of)
             }
             "heredoc_body" => {
                 self.free_until = self.free_until.max(node.end_byte());
-                Frame::Other
+                NodeFrame::Other
             }
-            "arithmetic_expansion" | "c_style_for_statement" => Frame::Arithmetic,
-            "compound_statement" if self.slice(node.byte_range()).starts_with("((") => Frame::Arithmetic,
-            "do_group" => Frame::Other,
+            "arithmetic_expansion" | "c_style_for_statement" => NodeFrame::Arithmetic,
+            "compound_statement" if self.slice(node.byte_range()).starts_with("((") => NodeFrame::Arithmetic,
+            "do_group" => NodeFrame::Other,
             "function_definition" => {
                 self.unknown("a function definition");
-                Frame::Other
+                NodeFrame::Other
             }
             "for_statement" => {
                 self.loop_variable(node);
-                Frame::Other
+                NodeFrame::Other
             }
             "process_substitution" => {
                 self.substituted_until = self.substituted_until.max(node.end_byte());
-                Frame::Other
+                NodeFrame::Other
             }
             "command_substitution" => {
                 self.substituted_until = self.substituted_until.max(node.end_byte());
@@ -240,35 +240,35 @@ impl<'a> TreeWalk<'a> {
                 if inside.starts_with('`') && inside.contains('\\') {
                     self.unknown("a backslash between backquotes");
                 }
-                Frame::Other
+                NodeFrame::Other
             }
             // Parsers differ on where it ends: the second one may take the `)` as a part of it and fail.
             "comment" if node.start_byte() < self.substituted_until => {
                 self.unknown("a comment in a substitution");
-                Frame::Other
+                NodeFrame::Other
             }
             "expansion" => {
                 if let Some(what) = parameter::doubt(self.slice(node.byte_range())) {
                     self.unknown(what);
                 }
-                Frame::Other
+                NodeFrame::Other
             }
             "subscript" => {
                 if !arithmetic::is_plain_subscript(self.slice(node.byte_range())) {
                     self.unknown("a computed array index");
                 }
-                Frame::Other
+                NodeFrame::Other
             }
-            _ if is_arithmetic && !is_substitution(kind) => Frame::Arithmetic,
-            _ => Frame::Other,
+            _ if is_arithmetic && !is_substitution(kind) => NodeFrame::Arithmetic,
+            _ => NodeFrame::Other,
         }
     }
 
     /// Starts a new command and records it in the statement around it.
-    fn begin(&mut self, node: Node<'_>, parent: &mut Frame) -> usize {
+    fn begin(&mut self, node: Node<'_>, parent: &mut NodeFrame) -> usize {
         let index = self.commands.len();
         self.commands.push(CommandSpans { place: node.byte_range(), ..CommandSpans::default() });
-        if let Frame::Redirected(of @ None) = parent {
+        if let NodeFrame::Redirected(of @ None) = parent {
             *of = Some(index);
         }
         index
@@ -307,13 +307,13 @@ impl<'a> TreeWalk<'a> {
         of: Option<usize>,
         writes: Option<Operator>,
         is_named: bool,
-    ) -> Frame {
+    ) -> NodeFrame {
         let Some(operator) = writes else {
             let operator = Operator::of(node.kind());
             if node.kind() != "file_descriptor" && operator.is_none() {
                 self.unknown("an unusual redirection");
             }
-            return Frame::Redirect { of, writes: operator, is_named };
+            return NodeFrame::Redirect { of, writes: operator, is_named };
         };
         if !is_named && operator != Operator::Close {
             self.files.push((node.byte_range(), operator));
@@ -326,7 +326,7 @@ impl<'a> TreeWalk<'a> {
                 (None, _) => self.unknown("a word after a redirection"),
             }
         }
-        Frame::Redirect { of, writes, is_named: true }
+        NodeFrame::Redirect { of, writes, is_named: true }
     }
 
     fn child_of_arithmetic(&mut self, node: Node<'_>) {

@@ -24,7 +24,7 @@ const MAX_DEPTH: usize = 24;
 pub(super) fn read(text: &str) -> ParsedScript<'static> {
     std::panic::catch_unwind(|| {
         let options = ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() };
-        let mut reader = Reader { options, parsed: ParsedScript::default(), depth: 0 };
+        let mut reader = ScriptReader { options, parsed: ParsedScript::default(), depth: 0 };
         reader.text(text);
         reader.parsed
     })
@@ -34,13 +34,13 @@ pub(super) fn read(text: &str) -> ParsedScript<'static> {
     })
 }
 
-struct Reader {
+struct ScriptReader {
     options: ParserOptions,
     parsed: ParsedScript<'static>,
     depth: usize,
 }
 
-impl Reader {
+impl ScriptReader {
     fn text(&mut self, text: &str) {
         if self.depth >= MAX_DEPTH {
             self.parsed.doubt(Doubt::Unknown("nesting this deep".to_owned()));

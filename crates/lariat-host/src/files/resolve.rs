@@ -208,7 +208,7 @@ impl Workspace {
     fn follow(&self, path: &str, mapped: &MappedPath) -> Result<MappedPath, FileError> {
         let roots = self.roots();
         let mut links = 0;
-        let mut walk = Walk::new(mapped.clone());
+        let mut walk = PathWalk::new(mapped.clone());
         while let Some(name) = walk.remaining.pop_front() {
             if name == ".." {
                 if walk.names.pop().is_some() {
@@ -263,11 +263,11 @@ impl Workspace {
     }
 
     /// Continues a walk at an absolute path, if it is beneath a root.
-    fn continue_at(&self, path: &str, target: &Path, links: usize) -> Result<Walk, FileError> {
+    fn continue_at(&self, path: &str, target: &Path, links: usize) -> Result<PathWalk, FileError> {
         if links > MAX_LINKS {
             return Err(FileError::Links(path.to_owned()));
         }
-        map_absolute(self.roots(), target).map(Walk::new).ok_or_else(|| self.outside_error(path))
+        map_absolute(self.roots(), target).map(PathWalk::new).ok_or_else(|| self.outside_error(path))
     }
 
     pub(super) fn outside_error(&self, path: &str) -> FileError {
@@ -291,7 +291,7 @@ impl Workspace {
 const STEP: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// The progress of a walk.
-struct Walk {
+struct PathWalk {
     root: usize,
     names: Vec<OsString>,
     /// One per name; `None` from the first name on that does not exist.
@@ -299,7 +299,7 @@ struct Walk {
     remaining: VecDeque<OsString>,
 }
 
-impl Walk {
+impl PathWalk {
     fn new(mapped: MappedPath) -> Self {
         let mut walk =
             Self { root: mapped.root, names: Vec::new(), handles: Vec::new(), remaining: VecDeque::new() };

@@ -48,7 +48,7 @@ enum ArgumentMatch {
 
 /// What happens to a matching call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Action {
+enum SyscallAction {
     /// It is passed to us for a decision.
     Ask,
     /// It fails with this error number.
@@ -58,15 +58,15 @@ enum Action {
 struct SyscallRule {
     call: libc::c_long,
     when: ArgumentMatch,
-    then: Action,
+    then: SyscallAction,
 }
 
 const fn ask(call: libc::c_long) -> SyscallRule {
-    SyscallRule { call, when: ArgumentMatch::Always, then: Action::Ask }
+    SyscallRule { call, when: ArgumentMatch::Always, then: SyscallAction::Ask }
 }
 
 const fn fail(call: libc::c_long, error: i32) -> SyscallRule {
-    SyscallRule { call, when: ArgumentMatch::Always, then: Action::Fail(error) }
+    SyscallRule { call, when: ArgumentMatch::Always, then: SyscallAction::Fail(error) }
 }
 
 /// Calls that commands do not need and that could be used to escape, with their names.
@@ -119,8 +119,8 @@ const BLOCKED: &[(libc::c_long, &str)] = &[
 
 /// The same, for calls that are blocked only with certain arguments.
 const KERNEL: &[SyscallRule] = &[
-    SyscallRule { call: libc::SYS_unshare, when: ArgumentMatch::Any(0, NAMESPACES), then: Action::Ask },
-    SyscallRule { call: libc::SYS_clone, when: ArgumentMatch::Any(0, NAMESPACES), then: Action::Ask },
+    SyscallRule { call: libc::SYS_unshare, when: ArgumentMatch::Any(0, NAMESPACES), then: SyscallAction::Ask },
+    SyscallRule { call: libc::SYS_clone, when: ArgumentMatch::Any(0, NAMESPACES), then: SyscallAction::Ask },
     // Its flags are behind a pointer, which a filter cannot read; libraries fall back to `clone`.
     fail(libc::SYS_clone3, libc::ENOSYS),
     // io_uring executes operations that no filter sees.
@@ -131,17 +131,17 @@ const KERNEL: &[SyscallRule] = &[
     SyscallRule {
         call: libc::SYS_ioctl,
         when: ArgumentMatch::Is(1, u32::MAX, libc::TIOCSTI as u32),
-        then: Action::Ask,
+        then: SyscallAction::Ask,
     },
-    SyscallRule { call: libc::SYS_ioctl, when: ArgumentMatch::Is(1, u32::MAX, TIOCLINUX), then: Action::Ask },
+    SyscallRule { call: libc::SYS_ioctl, when: ArgumentMatch::Is(1, u32::MAX, TIOCLINUX), then: SyscallAction::Ask },
     // Its flags are behind a pointer, which a filter cannot read; libraries fall back to `openat`.
     fail(libc::SYS_openat2, libc::ENOSYS),
     // Sets the bits that make a program run with the permissions of the file's owner or group.
-    SyscallRule { call: libc::SYS_fchmod, when: ArgumentMatch::Any(1, SET_ID), then: Action::Ask },
-    SyscallRule { call: libc::SYS_fchmodat, when: ArgumentMatch::Any(2, SET_ID), then: Action::Ask },
-    SyscallRule { call: libc::SYS_fchmodat2, when: ArgumentMatch::Any(2, SET_ID), then: Action::Ask },
+    SyscallRule { call: libc::SYS_fchmod, when: ArgumentMatch::Any(1, SET_ID), then: SyscallAction::Ask },
+    SyscallRule { call: libc::SYS_fchmodat, when: ArgumentMatch::Any(2, SET_ID), then: SyscallAction::Ask },
+    SyscallRule { call: libc::SYS_fchmodat2, when: ArgumentMatch::Any(2, SET_ID), then: SyscallAction::Ask },
     #[cfg(target_arch = "x86_64")]
-    SyscallRule { call: libc::SYS_chmod, when: ArgumentMatch::Any(1, SET_ID), then: Action::Ask },
+    SyscallRule { call: libc::SYS_chmod, when: ArgumentMatch::Any(1, SET_ID), then: SyscallAction::Ask },
 ];
 
 /// The mode bits that make a program run with the permissions of its file's owner or group.
@@ -156,18 +156,18 @@ const LOCAL_SOCKETS: &[SyscallRule] = &[
     SyscallRule {
         call: libc::SYS_socket,
         when: ArgumentMatch::Is(0, u32::MAX, libc::AF_UNIX as u32),
-        then: Action::Ask,
+        then: SyscallAction::Ask,
     },
     SyscallRule {
         call: libc::SYS_socketpair,
         when: ArgumentMatch::Is(1, 0xf, libc::SOCK_DGRAM as u32),
-        then: Action::Ask,
+        then: SyscallAction::Ask,
     },
     // The kernel treats a raw socket of this family as a datagram socket.
     SyscallRule {
         call: libc::SYS_socketpair,
         when: ArgumentMatch::Is(1, 0xf, libc::SOCK_RAW as u32),
-        then: Action::Ask,
+        then: SyscallAction::Ask,
     },
 ];
 
@@ -178,7 +178,7 @@ const FAMILIES: &[u32] =
 /// Calls that change paths: denials by the kernel are explained, and files may be created on behalf of the command.
 const WATCHED: &[SyscallRule] = &[
     ask(libc::SYS_connect),
-    SyscallRule { call: libc::SYS_openat, when: ArgumentMatch::Any(2, WRITES), then: Action::Ask },
+    SyscallRule { call: libc::SYS_openat, when: ArgumentMatch::Any(2, WRITES), then: SyscallAction::Ask },
     ask(libc::SYS_mkdirat),
     ask(libc::SYS_renameat2),
     ask(libc::SYS_unlinkat),
@@ -196,7 +196,7 @@ const WATCHED: &[SyscallRule] = &[
     #[cfg(target_arch = "x86_64")]
     ask(libc::SYS_link),
     #[cfg(target_arch = "x86_64")]
-    SyscallRule { call: libc::SYS_open, when: ArgumentMatch::Any(1, WRITES), then: Action::Ask },
+    SyscallRule { call: libc::SYS_open, when: ArgumentMatch::Any(1, WRITES), then: SyscallAction::Ask },
     #[cfg(target_arch = "x86_64")]
     ask(libc::SYS_mkdir),
     #[cfg(target_arch = "x86_64")]
@@ -247,7 +247,7 @@ pub(super) fn has_open_flags(call: libc::c_long) -> bool {
 /// Builds the seccomp program for these groups.
 pub(super) fn program(parts: FilterParts) -> Filter {
     let rare =
-        [SyscallRule { call: libc::SYS_socket, when: ArgumentMatch::NoneOf(0, FAMILIES), then: Action::Ask }];
+        [SyscallRule { call: libc::SYS_socket, when: ArgumentMatch::NoneOf(0, FAMILIES), then: SyscallAction::Ask }];
     let starts = [ask(libc::SYS_execve), ask(libc::SYS_execveat)];
     let refused: Vec<SyscallRule> = BLOCKED.iter().map(|(call, _)| ask(*call)).collect();
     let lines = refused
@@ -263,8 +263,8 @@ pub(super) fn program(parts: FilterParts) -> Filter {
     program.extend([jump(BPF_JGE, X32, 0, 1), ret(SECCOMP_RET_KILL_PROCESS)]);
     for line in lines {
         let action = match line.then {
-            Action::Ask => SECCOMP_RET_USER_NOTIF,
-            Action::Fail(error) => SECCOMP_RET_ERRNO | error as u32,
+            SyscallAction::Ask => SECCOMP_RET_USER_NOTIF,
+            SyscallAction::Fail(error) => SECCOMP_RET_ERRNO | error as u32,
         };
         let check = match line.when {
             ArgumentMatch::Always => vec![],

@@ -191,7 +191,7 @@ const MAX_ENTRIES: usize = 16 * 1024;
 
 /// Calls `visit` for every descendant. The table uses memory mapped directly from the kernel, not the allocator.
 fn each_descendant(visit: impl Fn(libc::pid_t)) {
-    let Ok(table) = Table::read() else { return };
+    let Ok(table) = ProcessTable::read() else { return };
     // SAFETY: takes nothing.
     let own = unsafe { libc::getpid() };
     for entry in table.descendants(own) {
@@ -201,20 +201,20 @@ fn each_descendant(visit: impl Fn(libc::pid_t)) {
 
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Entry {
+struct ProcessEntry {
     pid: libc::pid_t,
     parent: libc::pid_t,
 }
 
 /// Processes and their parents, sorted by id, because the kernel lists them in that order.
-struct Table {
-    entries: &'static mut [Entry],
+struct ProcessTable {
+    entries: &'static mut [ProcessEntry],
     length: usize,
 }
 
-impl Table {
+impl ProcessTable {
     fn read() -> io::Result<Self> {
-        let size = MAX_ENTRIES * size_of::<Entry>();
+        let size = MAX_ENTRIES * size_of::<ProcessEntry>();
         // SAFETY: new private memory of that size; zeroed pages are valid entries.
         let entries = unsafe {
             let memory = libc::mmap(
@@ -228,7 +228,7 @@ impl Table {
             if memory == libc::MAP_FAILED {
                 return Err(io::Error::last_os_error());
             }
-            std::slice::from_raw_parts_mut(memory.cast::<Entry>(), MAX_ENTRIES)
+            std::slice::from_raw_parts_mut(memory.cast::<ProcessEntry>(), MAX_ENTRIES)
         };
         let mut table = Self { entries, length: 0 };
         table.fill();
@@ -246,12 +246,12 @@ impl Table {
             let Some(pid) = number(found.file_name().to_bytes()) else { continue };
             let Some(parent) = parent_of(&proc, pid) else { continue };
             let Some(entry) = free.next() else { return };
-            *entry = Entry { pid, parent };
+            *entry = ProcessEntry { pid, parent };
             self.length += 1;
         }
     }
 
-    fn filled(&self) -> &[Entry] {
+    fn filled(&self) -> &[ProcessEntry] {
         self.entries.get(..self.length).unwrap_or_default()
     }
 
@@ -265,7 +265,7 @@ impl Table {
         self.filled().iter().filter(move |entry| self.is_descendant(entry, top)).map(|entry| entry.pid)
     }
 
-    fn is_descendant(&self, entry: &Entry, top: libc::pid_t) -> bool {
+    fn is_descendant(&self, entry: &ProcessEntry, top: libc::pid_t) -> bool {
         let mut parent = entry.parent;
         // Chains are never deeper, because each step is a living process.
         for _ in 0..MAX_ENTRIES {
@@ -284,7 +284,7 @@ impl Table {
     }
 }
 
-impl Drop for Table {
+impl Drop for ProcessTable {
     fn drop(&mut self) {
         // SAFETY: this is the memory that `read` mapped, and nothing refers to it any more.
         unsafe { libc::munmap(self.entries.as_mut_ptr().cast(), size_of_val(self.entries)) };

@@ -80,7 +80,7 @@ impl UndoLimits {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Undo {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<HistoryState>>,
     scanner: Scanner,
     names: Arc<[std::path::PathBuf]>,
 }
@@ -88,7 +88,7 @@ pub struct Undo {
 /// An [`Undo`] that does not keep its store open.
 #[derive(Clone, Debug)]
 pub struct WeakUndo {
-    state: Weak<Mutex<State>>,
+    state: Weak<Mutex<HistoryState>>,
     scanner: Scanner,
     names: Arc<[std::path::PathBuf]>,
 }
@@ -102,7 +102,7 @@ impl WeakUndo {
 }
 
 #[derive(Debug)]
-struct State {
+struct HistoryState {
     history: History,
     /// Running tool calls; the one that began last is at the end.
     running: Vec<String>,
@@ -130,7 +130,7 @@ impl Undo {
         let scanner = Scanner { workspace: WorkspaceHandle::new(Arc::new(handle)) };
         let history = History::open(&canonical, limits)?;
         let is_new = history.is_new();
-        let state = State { history, running: Vec::new(), scans: 0 };
+        let state = HistoryState { history, running: Vec::new(), scans: 0 };
         let names = vec![root.path().to_owned()].into();
         let undo = Self { state: Arc::new(Mutex::new(state)), scanner, names };
         if is_new {
@@ -152,17 +152,17 @@ impl Undo {
         !self.lock().running.is_empty()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, HistoryState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn scan_all(&self, state: &mut State) -> Result<ScanResult, UndoError> {
+    fn scan_all(&self, state: &mut HistoryState) -> Result<ScanResult, UndoError> {
         state.scans += 1;
         let number = state.scans;
         self.scanner.scan_all(&mut state.history, number)
     }
 
-    fn scan(&self, state: &mut State, paths: Option<&[RelativePath]>) -> Result<ScanResult, UndoError> {
+    fn scan(&self, state: &mut HistoryState, paths: Option<&[RelativePath]>) -> Result<ScanResult, UndoError> {
         match paths {
             None => self.scan_all(state),
             Some(paths) => {
@@ -307,7 +307,7 @@ impl Undo {
     }
 
     /// Records the current state and plans the rewind.
-    fn plan(&self, state: &mut State, to: &str) -> Result<Plan, UndoError> {
+    fn plan(&self, state: &mut HistoryState, to: &str) -> Result<Plan, UndoError> {
         let found = self.scan_all(state)?;
         state.history.add(state.author(), true, found)?;
         Plan::rewind_to(&state.history, to)
@@ -346,7 +346,7 @@ impl Undo {
     }
 }
 
-impl State {
+impl HistoryState {
     /// Who is responsible for a change that is found between the begin and end of other tool calls.
     fn author(&self) -> ChangeAuthor {
         self.running.last().map_or(ChangeAuthor::User, |call| ChangeAuthor::Call(call.clone()))

@@ -20,10 +20,10 @@ const LIMIT: u64 = 256 * 1024;
 
 /// The ignore rules that apply in a directory.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rules(Option<Arc<Level>>);
+pub(super) struct Rules(Option<Arc<IgnoreLevel>>);
 
 #[derive(Debug)]
-struct Level {
+struct IgnoreLevel {
     own: Gitignore,
     above: Option<Arc<Self>>,
 }
@@ -32,7 +32,7 @@ impl Rules {
     /// Adds the rules of a file, for the directory at `path`.
     pub(super) fn with(&self, folder: impl AsFd, name: &str, path: &RelativePath) -> Self {
         match read(folder, name, path) {
-            Some(own) if !own.is_empty() => Self(Some(Arc::new(Level { own, above: self.0.clone() }))),
+            Some(own) if !own.is_empty() => Self(Some(Arc::new(IgnoreLevel { own, above: self.0.clone() }))),
             _ => self.clone(),
         }
     }

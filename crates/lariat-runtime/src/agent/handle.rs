@@ -62,10 +62,10 @@ pub(super) struct Shared {
     event_queue: usize,
     #[cfg(feature = "typed")]
     pub(super) answer_retries: u32,
-    state: Mutex<State>,
+    state: Mutex<HandleState>,
 }
 
-pub(super) struct State {
+pub(super) struct HandleState {
     /// `None` while a run has it.
     pub(super) context: Option<AgentContext>,
     pub(super) journal: Arc<Journal>,
@@ -90,7 +90,7 @@ pub(super) struct ActiveRun {
 
 impl Shared {
     /// Returns the notification that the session ends, if the session began and no notification was sent.
-    fn session_end_notice(&self, state: &mut State, reason: &'static str) -> Option<SessionEndNotice> {
+    fn session_end_notice(&self, state: &mut HandleState, reason: &'static str) -> Option<SessionEndNotice> {
         let begun = std::mem::take(&mut state.begun);
         begun.then(|| SessionEndNotice::new(&self.config.ports, state.journal.session_id(), reason))?
     }
@@ -141,7 +141,7 @@ impl Agent {
         if !parts.history.is_empty() {
             context.replace_messages(parts.history, ports);
         }
-        let state = State {
+        let state = HandleState {
             prompt: context.prompt().clone(),
             context: Some(context),
             journal,
@@ -167,7 +167,7 @@ impl Agent {
         }
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, HandleState> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -394,7 +394,7 @@ impl Agent {
         }
     }
 
-    fn rotate(&self, state: &mut State, formation: SessionFormation) -> SessionId {
+    fn rotate(&self, state: &mut HandleState, formation: SessionFormation) -> SessionId {
         if let Some(session_end_notice) = self.shared.session_end_notice(state, "clear") {
             session_end_notice.send_in_background();
         }

@@ -18,14 +18,14 @@ pub struct BudgetPool(Arc<PoolHandle>);
 
 /// A reference to a node of the tree. The node lives as long as a reference to it or to a node below it.
 struct PoolHandle {
-    tree: Arc<Mutex<Tree>>,
+    tree: Arc<Mutex<PoolTree>>,
     node: usize,
     /// Keeps the pools above alive, because amounts are set aside there.
     _parent: Option<BudgetPool>,
 }
 
 #[derive(Default)]
-struct Tree {
+struct PoolTree {
     nodes: Vec<Node>,
     /// Nodes that are no longer referenced.
     free: Vec<usize>,
@@ -75,7 +75,7 @@ impl BudgetPool {
 
     /// Creates a pool of which something was already spent.
     pub(crate) fn with_spent(limits: BudgetLimits, spent: SpentAmounts) -> Self {
-        let tree = Tree { nodes: vec![Node { spent, ..Node::new(None, limits) }], ..Tree::default() };
+        let tree = PoolTree { nodes: vec![Node { spent, ..Node::new(None, limits) }], ..PoolTree::default() };
         Self(Arc::new(PoolHandle { tree: Arc::new(Mutex::new(tree)), node: 0, _parent: None }))
     }
 
@@ -211,17 +211,17 @@ impl BudgetPool {
         }
     }
 
-    fn reserve(&self, tree: &mut Tree, estimate: SpentAmounts) -> Reservation {
+    fn reserve(&self, tree: &mut PoolTree, estimate: SpentAmounts) -> Reservation {
         tree.change(self.0.node, |node| node.change_held(&estimate, u64::saturating_add));
         Reservation { pool: self.clone(), estimate, open: true }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Tree> {
+    fn lock(&self) -> MutexGuard<'_, PoolTree> {
         self.0.tree.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Tree {
+impl PoolTree {
     /// Iterates over a pool and the pools above it, up to the root.
     fn with_ancestors(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         let parent = |at: &usize| self.nodes.get(*at)?.parent;
@@ -365,7 +365,7 @@ impl PoolHandle {
     }
 
     /// Updates the tree, then wakes the waiting calls so that they try again.
-    fn update(&self, update: impl FnOnce(&mut Tree)) {
+    fn update(&self, update: impl FnOnce(&mut PoolTree)) {
         let mut tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
         update(&mut tree);
         let waiting = std::mem::take(&mut tree.waiting);

@@ -73,11 +73,11 @@ impl MailboxItem {
 
 #[derive(Debug, Default)]
 pub(crate) struct Mailbox {
-    state: Mutex<State>,
+    state: Mutex<MailboxState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct MailboxState {
     items: VecDeque<MailboxItem>,
     commands: usize,
     closed: bool,
@@ -85,7 +85,7 @@ struct State {
 }
 
 impl Mailbox {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, MailboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -15,10 +15,10 @@ const MAX_FAILURES: usize = 512;
 
 /// The failures of a tree. Clones share the table.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SharedFailures(Arc<Mutex<HashMap<u64, Failure>>>);
+pub(super) struct SharedFailures(Arc<Mutex<HashMap<u64, FailureCount>>>);
 
 #[derive(Debug)]
-struct Failure {
+struct FailureCount {
     first: SessionId,
     count: u32,
 }
@@ -32,7 +32,7 @@ impl SharedFailures {
         if failures.len() >= MAX_FAILURES {
             failures.clear();
         }
-        let new = || Failure { first: session.clone(), count: 0 };
+        let new = || FailureCount { first: session.clone(), count: 0 };
         let failure = failures.entry(hasher.finish()).or_insert_with(new);
         failure.count += 1;
         (failure.first != *session).then(|| {

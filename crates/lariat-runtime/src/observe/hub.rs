@@ -41,11 +41,11 @@ pub struct EventHub {
 pub(super) struct Shared {
     store: Arc<dyn SessionStore>,
     session_id: SessionId,
-    state: Mutex<State>,
+    state: Mutex<HubState>,
 }
 
 #[derive(Default)]
-struct State {
+struct HubState {
     subscribers: Vec<Arc<Queue>>,
     /// The `seq` after the last durable event published here; `None` before the first.
     published: Option<u64>,
@@ -130,7 +130,7 @@ impl fmt::Debug for EventHub {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, HubState> {
         // No user code runs under this lock, so the state is intact after a panic elsewhere.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,7 +1,7 @@
 //! The bounded queue of one subscriber.
 //!
 //! When it is full, chunks of a message are joined, and other live events replace older ones of their kind or
-//! are dropped. A durable event that does not fit switches the queue to [`Feed::Missing`], and the consumer
+//! are dropped. A durable event that does not fit switches the queue to [`QueueFeed::Missing`], and the consumer
 //! reads the journal from there until it has caught up. Invariant: queued durable events have consecutive
 //! `seq`, and the next expected one follows the last queued one.
 
@@ -20,12 +20,12 @@ const MAX_INCOMPLETE: usize = 32;
 
 pub(super) struct Queue {
     capacity: usize,
-    state: Mutex<State>,
+    state: Mutex<ConsumerState>,
 }
 
-struct State {
+struct ConsumerState {
     events: VecDeque<Event>,
-    feed: Feed,
+    feed: QueueFeed,
     /// The `seq` after the last published durable event; `None` before the first.
     published: Option<u64>,
     closed: bool,
@@ -35,7 +35,7 @@ struct State {
 
 /// Where the subscriber's next durable event comes from, after the queued ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Feed {
+enum QueueFeed {
     /// From the publisher. `None` accepts any position.
     Live { expected: Option<u64> },
     /// From the journal, starting at this `seq`: the publisher was faster.
@@ -57,16 +57,16 @@ pub(super) enum NextStep {
 impl Queue {
     /// Creates a queue for events published from now on.
     pub(super) fn of_live_events(capacity: usize, published: Option<u64>) -> Self {
-        Self::new(capacity, Feed::Live { expected: published }, published)
+        Self::new(capacity, QueueFeed::Live { expected: published }, published)
     }
 
     /// Creates a queue whose consumer starts with the journal.
     pub(super) fn after_journal(capacity: usize, from: u64, published: Option<u64>) -> Self {
-        Self::new(capacity, Feed::Missing { from }, published)
+        Self::new(capacity, QueueFeed::Missing { from }, published)
     }
 
-    fn new(capacity: usize, feed: Feed, published: Option<u64>) -> Self {
-        let state = State {
+    fn new(capacity: usize, feed: QueueFeed, published: Option<u64>) -> Self {
+        let state = ConsumerState {
             events: VecDeque::new(),
             feed,
             published,
@@ -101,11 +101,11 @@ impl Queue {
         if let Some(event) = state.events.pop_front() {
             return NextStep::Event(event);
         }
-        if let Feed::Missing { from } = state.feed {
+        if let QueueFeed::Missing { from } = state.feed {
             if state.published.is_none_or(|published| from < published) {
                 return NextStep::Missing { from, until: state.published };
             }
-            state.feed = Feed::Live { expected: Some(from) };
+            state.feed = QueueFeed::Live { expected: Some(from) };
         }
         if state.closed {
             return NextStep::Ended;
@@ -120,7 +120,7 @@ impl Queue {
     /// Records that the consumer has read everything before `seq` from the journal.
     pub(super) fn mark_read_up_to(&self, seq: u64) {
         let mut state = self.lock();
-        if let Feed::Missing { from } = &mut state.feed {
+        if let QueueFeed::Missing { from } = &mut state.feed {
             *from = seq;
         }
     }
@@ -128,8 +128,8 @@ impl Queue {
     /// Records that the journal has nothing at `from`. It is the end only if nothing was published meanwhile.
     pub(super) fn mark_journal_end(&self) {
         let mut state = self.lock();
-        if let (Feed::Missing { from }, None) = (state.feed, state.published) {
-            state.feed = Feed::Live { expected: Some(from) };
+        if let (QueueFeed::Missing { from }, None) = (state.feed, state.published) {
+            state.feed = QueueFeed::Live { expected: Some(from) };
         }
     }
 
@@ -143,26 +143,26 @@ impl Queue {
         self.lock().events.capacity()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ConsumerState> {
         // Cloning a waker is the only user code under this lock, and it changes nothing here.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl ConsumerState {
     fn push_durable(&mut self, event: &Event, capacity: usize) -> bool {
         self.published = self.published.max(Some(event.seq.saturating_add(1)));
-        let Feed::Live { expected } = self.feed else { return false };
+        let QueueFeed::Live { expected } = self.feed else { return false };
         let expected = expected.unwrap_or(event.seq);
         if event.seq < expected {
             // The consumer already read it from the journal, before it was published.
             return false;
         }
         if event.seq > expected || self.events.len() >= capacity {
-            self.feed = Feed::Missing { from: expected };
+            self.feed = QueueFeed::Missing { from: expected };
         } else {
             self.events.push_back(event.clone());
-            self.feed = Feed::Live { expected: Some(event.seq.saturating_add(1)) };
+            self.feed = QueueFeed::Live { expected: Some(event.seq.saturating_add(1)) };
         }
         true
     }
@@ -191,8 +191,8 @@ impl State {
     /// of the publisher after that: a live event would then be on the wrong side of a durable one.
     fn is_up_to_date(&self) -> bool {
         match self.feed {
-            Feed::Missing { .. } => false,
-            Feed::Live { expected } => self.published.is_none() || expected <= self.published,
+            QueueFeed::Missing { .. } => false,
+            QueueFeed::Live { expected } => self.published.is_none() || expected <= self.published,
         }
     }
 

@@ -107,7 +107,7 @@ impl std::fmt::Debug for TraceLog {
 
 /// The line of an event.
 #[derive(Serialize)]
-struct Line<'a> {
+struct TraceLine<'a> {
     session_id: &'a SessionId,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'static str>,
@@ -140,7 +140,7 @@ impl<S: TraceSink> Writer<S> {
 
     fn write(&mut self, session_id: &SessionId, record: &EventRecord) {
         self.report_lost();
-        let line = Line { session_id, name: seed_name(&record.event), record };
+        let line = TraceLine { session_id, name: seed_name(&record.event), record };
         let line = serde_json::to_string(&line).map_err(io::Error::from);
         if line.and_then(|line| self.sink.write_line(&line)).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);

@@ -62,10 +62,10 @@ macro_rules! open {
 /// let agent = Agent::builder().observer(Arc::new(TracingSpans::default()));
 /// ```
 #[derive(Debug, Default)]
-pub struct TracingSpans(Mutex<State>);
+pub struct TracingSpans(Mutex<SpanState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct SpanState {
     derived: Spans,
     runs: HashMap<LoopId, OpenSpans>,
 }
@@ -99,7 +99,7 @@ impl Observer for TracingSpans {
     }
 }
 
-impl State {
+impl SpanState {
     fn open(&mut self, session_id: &SessionId, loop_id: &LoopId, event: &AgentEvent) {
         match event {
             AgentEvent::AgentStart(start) => self.open_run(session_id, loop_id, Some(&**start)),

@@ -22,9 +22,9 @@ use serde_json::{Map, Value, json};
 
 use super::answer_schema::schema_of;
 
-type Outcome = Result<ToolResult, ToolError>;
-type StartedCall = Result<BoxFuture<'static, Outcome>, ToolError>;
-type Body = Box<dyn Fn(Value, &[String], ToolContext) -> StartedCall + Send + Sync>;
+type FunctionOutcome = Result<ToolResult, ToolError>;
+type StartedFunction = Result<BoxFuture<'static, FunctionOutcome>, ToolError>;
+type FunctionBody = Box<dyn Fn(Value, &[String], ToolContext) -> StartedFunction + Send + Sync>;
 
 /// A tool made from an async function.
 ///
@@ -61,7 +61,7 @@ pub struct FunctionTool {
     parallel_safe: Option<bool>,
     /// Names of the elements, if the arguments are a tuple.
     names: Vec<String>,
-    body: Body,
+    body: FunctionBody,
 }
 
 impl FunctionTool {
@@ -217,7 +217,7 @@ impl AgentTool for FunctionTool {
         self.parallel_safe.unwrap_or_else(|| self.effects.is_read_only())
     }
 
-    fn execute<'a>(&'a self, params: Value, context: ToolContext) -> BoxFuture<'a, Outcome> {
+    fn execute<'a>(&'a self, params: Value, context: ToolContext) -> BoxFuture<'a, FunctionOutcome> {
         match (self.body)(params, &self.names, context) {
             Ok(work) => work,
             Err(error) => Box::pin(std::future::ready(Err(error))),
@@ -253,7 +253,7 @@ fn arguments<A: DeserializeOwned>(params: Value, names: &[String]) -> Result<A, 
     })
 }
 
-fn result<T: Serialize + 'static>(output: T) -> Outcome {
+fn result<T: Serialize + 'static>(output: T) -> FunctionOutcome {
     let any: &dyn Any = &output;
     if let Some(result) = any.downcast_ref::<ToolResult>() {
         return Ok(result.clone());

@@ -12,12 +12,12 @@ use tokio::time::timeout;
 
 use super::exchange::{Exchange, ExchangeError};
 use super::retry::Attempts;
-use super::{Outgoing, Remote, unreadable};
+use super::{OutgoingRequest, Remote, unreadable};
 use crate::sse::{Decoder, Frame};
 use crate::wire::{self, name};
 
 /// A kind of stream.
-pub(super) trait Feed: Send + 'static {
+pub(super) trait StreamKind: Send + 'static {
     /// What it carries.
     type Item: DeserializeOwned + Send + 'static;
 
@@ -48,7 +48,7 @@ impl LogFeed {
     }
 }
 
-impl Feed for LogFeed {
+impl StreamKind for LogFeed {
     type Item = LogItem;
 
     fn path(&self) -> String {
@@ -87,7 +87,7 @@ impl LiveFeed {
     }
 }
 
-impl Feed for LiveFeed {
+impl StreamKind for LiveFeed {
     type Item = Live;
 
     fn path(&self) -> String {
@@ -111,7 +111,7 @@ impl Feed for LiveFeed {
 /// The changes of all sessions.
 pub(super) struct ChangesFeed;
 
-impl Feed for ChangesFeed {
+impl StreamKind for ChangesFeed {
     type Item = SessionChange;
 
     fn path(&self) -> String {
@@ -129,18 +129,18 @@ impl Feed for ChangesFeed {
 }
 
 /// Opens a stream. The result is what the host says to the first request.
-pub(super) async fn open<F: Feed>(remote: Remote, feed: F) -> Result<ItemStream<F::Item>, Problem> {
-    let exchange = remote.open(&Outgoing::get(feed.path())).await?;
+pub(super) async fn open<F: StreamKind>(remote: Remote, feed: F) -> Result<ItemStream<F::Item>, Problem> {
+    let exchange = remote.open(&OutgoingRequest::get(feed.path())).await?;
     let attempts = remote.retry.attempts();
     let connection = Some((exchange, Decoder::default()));
-    let reader = Reader { remote, feed, connection, attempts, is_complete: false };
+    let reader = StreamReader { remote, feed, connection, attempts, is_complete: false };
     Ok(Box::pin(stream::unfold(reader, |mut reader| async move {
         let item = reader.next().await?;
         Some((item, reader))
     })))
 }
 
-struct Reader<F: Feed> {
+struct StreamReader<F: StreamKind> {
     remote: Remote,
     feed: F,
     /// `None` after the connection was lost.
@@ -149,7 +149,7 @@ struct Reader<F: Feed> {
     is_complete: bool,
 }
 
-impl<F: Feed> Reader<F> {
+impl<F: StreamKind> StreamReader<F> {
     /// Returns the next item; `None` at the end of the stream.
     async fn next(&mut self) -> Option<Result<F::Item, Problem>> {
         while !self.is_complete {
@@ -227,7 +227,7 @@ impl<F: Feed> Reader<F> {
         let mut error = ExchangeError::Broken(lost());
         loop {
             self.attempts.wait_after(error).await?;
-            error = match self.remote.open_once(&Outgoing::get(self.feed.path())).await {
+            error = match self.remote.open_once(&OutgoingRequest::get(self.feed.path())).await {
                 Ok(exchange) => {
                     self.connection = Some((exchange, Decoder::default()));
                     return Ok(item);

@@ -46,13 +46,13 @@ pub struct Remote {
 }
 
 /// What a request sends.
-struct Outgoing {
+struct OutgoingRequest {
     method: Method,
     path: String,
     body: Option<Bytes>,
 }
 
-impl Outgoing {
+impl OutgoingRequest {
     fn get(path: String) -> Self {
         Self { method: Method::GET, path, body: None }
     }
@@ -114,20 +114,20 @@ impl Remote {
     /// # Errors
     /// If no host responds.
     pub async fn stop_host(&self) -> Result<HostStatus, Problem> {
-        self.read(&Outgoing::post("/v1/host/stop".to_owned(), &())?).await
+        self.read(&OutgoingRequest::post("/v1/host/stop".to_owned(), &())?).await
     }
 
     async fn get<T: DeserializeOwned>(&self, path: String) -> Result<T, Problem> {
-        self.read(&Outgoing::get(path)).await
+        self.read(&OutgoingRequest::get(path)).await
     }
 
-    async fn read<T: DeserializeOwned>(&self, outgoing: &Outgoing) -> Result<T, Problem> {
+    async fn read<T: DeserializeOwned>(&self, outgoing: &OutgoingRequest) -> Result<T, Problem> {
         let bytes = self.bytes(outgoing).await?;
         serde_json::from_slice(&bytes).map_err(|error| unreadable(&error))
     }
 
     /// Sends a request and reads the whole response, again if the connection breaks before the end.
-    async fn bytes(&self, outgoing: &Outgoing) -> Result<Bytes, Problem> {
+    async fn bytes(&self, outgoing: &OutgoingRequest) -> Result<Bytes, Problem> {
         let mut attempts = self.retry.attempts();
         loop {
             let result = match self.open_once(outgoing).await {
@@ -142,7 +142,7 @@ impl Remote {
     }
 
     /// Sends a request and returns the response with its body still arriving, again if the connection breaks before.
-    async fn open(&self, outgoing: &Outgoing) -> Result<Exchange, Problem> {
+    async fn open(&self, outgoing: &OutgoingRequest) -> Result<Exchange, Problem> {
         let mut attempts = self.retry.attempts();
         loop {
             match self.open_once(outgoing).await {
@@ -152,7 +152,7 @@ impl Remote {
         }
     }
 
-    async fn open_once(&self, outgoing: &Outgoing) -> Result<Exchange, ExchangeError> {
+    async fn open_once(&self, outgoing: &OutgoingRequest) -> Result<Exchange, ExchangeError> {
         let request = outgoing.request().map_err(ExchangeError::Refused)?;
         let exchange = self.while_host_responds(Exchange::start(&self.socket, request)).await?;
         if exchange.response.status().is_success() {
@@ -178,7 +178,7 @@ fn unreadable(error: &serde_json::Error) -> Problem {
 
 impl Sessions for Remote {
     fn create(&self, request: CreateSession) -> BoxFuture<'_, Result<SessionView, Problem>> {
-        Box::pin(async move { self.read(&Outgoing::post("/v1/sessions".to_owned(), &request)?).await })
+        Box::pin(async move { self.read(&OutgoingRequest::post("/v1/sessions".to_owned(), &request)?).await })
     }
 
     fn list(&self, filter: SessionFilter) -> BoxFuture<'_, Result<SessionPage, Problem>> {
@@ -195,7 +195,7 @@ impl Sessions for Remote {
         command: SessionCommand,
     ) -> BoxFuture<'a, Result<Receipt, Problem>> {
         let path = wire::session_path(session_id.as_str(), &["commands"]);
-        Box::pin(async move { self.read(&Outgoing::post(path, &command)?).await })
+        Box::pin(async move { self.read(&OutgoingRequest::post(path, &command)?).await })
     }
 
     fn log<'a>(
@@ -232,6 +232,6 @@ impl Sessions for Remote {
         hash: &'a BlobHash,
     ) -> BoxFuture<'a, Result<Vec<u8>, Problem>> {
         let path = wire::session_path(session_id.as_str(), &["blobs", &hash.0]);
-        Box::pin(async move { Ok(self.bytes(&Outgoing::get(path)).await?.into()) })
+        Box::pin(async move { Ok(self.bytes(&OutgoingRequest::get(path)).await?.into()) })
     }
 }

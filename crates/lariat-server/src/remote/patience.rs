@@ -10,7 +10,7 @@ use lariat_api::{Problem, ProblemCode};
 use tokio::time::{sleep, timeout};
 
 use super::exchange::{Exchange, ExchangeError};
-use super::{Outgoing, Remote};
+use super::{OutgoingRequest, Remote};
 use crate::wire::HEARTBEAT;
 
 /// How many heartbeats a stream may miss.
@@ -50,7 +50,7 @@ impl Remote {
     }
 
     async fn check_alive(&self) -> Result<(), ExchangeError> {
-        let request = Outgoing::get("/v1/host".to_owned()).request().map_err(ExchangeError::Refused)?;
+        let request = OutgoingRequest::get("/v1/host".to_owned()).request().map_err(ExchangeError::Refused)?;
         match timeout(self.patience.response, Exchange::start(&self.socket, request)).await {
             // An answer of any kind shows that the host is alive; the request itself reports a lost connection.
             Ok(_) => Ok(()),

@@ -35,7 +35,7 @@ use crate::wire;
 use extract::{Body, Caller, Params, Query};
 use failure::Failure;
 
-type Reply<T> = Result<Json<T>, Failure>;
+type JsonReply<T> = Result<Json<T>, Failure>;
 
 /// The state of the router.
 #[derive(Clone)]
@@ -77,17 +77,17 @@ async fn stop_host(_: Caller, State(server): State<Server>) -> (StatusCode, Json
     (StatusCode::ACCEPTED, Json(HostStatus::of(server.host.as_ref()).await))
 }
 
-async fn create(Caller(sessions): Caller, Body(request): Body<CreateSession>) -> Reply<SessionView> {
+async fn create(Caller(sessions): Caller, Body(request): Body<CreateSession>) -> JsonReply<SessionView> {
     Ok(Json(run_to_end(async move { sessions.create(request).await }).await?))
 }
 
-async fn list(Caller(sessions): Caller, Query(pairs): Query<Vec<(String, String)>>) -> Reply<SessionPage> {
+async fn list(Caller(sessions): Caller, Query(pairs): Query<Vec<(String, String)>>) -> JsonReply<SessionPage> {
     let filter = wire::read_filter(pairs)
         .map_err(|error| Problem::new(ProblemCode::Invalid, format!("the filter is not valid: {error}")))?;
     Ok(Json(sessions.list(filter).await?))
 }
 
-async fn view(Caller(sessions): Caller, Params(id): Params<SessionId>) -> Reply<SessionView> {
+async fn view(Caller(sessions): Caller, Params(id): Params<SessionId>) -> JsonReply<SessionView> {
     Ok(Json(sessions.view(&id).await?))
 }
 
@@ -95,7 +95,7 @@ async fn command(
     Caller(sessions): Caller,
     Params(id): Params<SessionId>,
     Body(command): Body<SessionCommand>,
-) -> Reply<Receipt> {
+) -> JsonReply<Receipt> {
     send(sessions, id, command).await
 }
 
@@ -114,7 +114,7 @@ async fn prompt(
     Caller(sessions): Caller,
     Params(id): Params<SessionId>,
     Body(body): Body<PromptBody>,
-) -> Reply<Receipt> {
+) -> JsonReply<Receipt> {
     let action = Action::Prompt { content: body.content, delivery: body.delivery };
     send(sessions, id, SessionCommand::new(body.id, body.client, action)).await
 }
@@ -131,7 +131,7 @@ async fn interrupt(
     Caller(sessions): Caller,
     Params(id): Params<SessionId>,
     Body(body): Body<InterruptBody>,
-) -> Reply<Receipt> {
+) -> JsonReply<Receipt> {
     send(sessions, id, SessionCommand::new(body.id, body.client, Action::Interrupt)).await
 }
 
@@ -149,12 +149,12 @@ async fn answer(
     Caller(sessions): Caller,
     Params((id, ask_id)): Params<(SessionId, AskId)>,
     Body(body): Body<AnswerBody>,
-) -> Reply<Receipt> {
+) -> JsonReply<Receipt> {
     let action = Action::Answer { ask_id, digest: body.digest, answer: body.answer };
     send(sessions, id, SessionCommand::new(body.id, body.client, action)).await
 }
 
-async fn send(sessions: Arc<dyn Sessions>, id: SessionId, command: SessionCommand) -> Reply<Receipt> {
+async fn send(sessions: Arc<dyn Sessions>, id: SessionId, command: SessionCommand) -> JsonReply<Receipt> {
     Ok(Json(run_to_end(async move { sessions.send(&id, command).await }).await?))
 }
 
@@ -186,15 +186,15 @@ async fn changes(Caller(sessions): Caller, State(server): State<Server>) -> Resu
     Ok(streams::response(sessions.changes().await?, streams::change_event, &server.stop))
 }
 
-async fn diff(Caller(sessions): Caller, Params(id): Params<SessionId>) -> Reply<Vec<FileDiff>> {
+async fn diff(Caller(sessions): Caller, Params(id): Params<SessionId>) -> JsonReply<Vec<FileDiff>> {
     Ok(Json(sessions.diff(&id).await?))
 }
 
-async fn files(Caller(sessions): Caller, Params(id): Params<SessionId>) -> Reply<FileList> {
+async fn files(Caller(sessions): Caller, Params(id): Params<SessionId>) -> JsonReply<FileList> {
     Ok(Json(sessions.files(&id).await?))
 }
 
-async fn context(Caller(sessions): Caller, Params(id): Params<SessionId>) -> Reply<ContextUse> {
+async fn context(Caller(sessions): Caller, Params(id): Params<SessionId>) -> JsonReply<ContextUse> {
     Ok(Json(sessions.context(&id).await?))
 }
 

@@ -104,7 +104,7 @@ pub(super) struct FrameReader<R> {
     blobs: HashSet<BlobHash>,
 }
 
-struct Frame {
+struct RawFrame {
     kind: u8,
     content: Vec<u8>,
     offset: u64,
@@ -143,7 +143,7 @@ impl<R: Read> FrameReader<R> {
 
     /// Returns the next item, or `None` after the end of a valid file.
     pub(super) fn next(&mut self) -> Result<Option<Item>, ArchiveFileError> {
-        let Frame { kind, content, offset, before } = self.frame()?;
+        let RawFrame { kind, content, offset, before } = self.frame()?;
         match kind {
             BLOB => self.blob(&content, offset).map(Some),
             RECORD => self.record(&content, offset).map(Some),
@@ -214,7 +214,7 @@ impl<R: Read> FrameReader<R> {
         }
     }
 
-    fn frame(&mut self) -> Result<Frame, ArchiveFileError> {
+    fn frame(&mut self) -> Result<RawFrame, ArchiveFileError> {
         let (offset, before) = (self.offset, self.hasher.finalize());
         let head = self.take(9)?;
         let (kind, length) = match head.split_first_chunk::<1>() {
@@ -228,7 +228,7 @@ impl<R: Read> FrameReader<R> {
         if self.take(4)? != crc.finalize().to_le_bytes() {
             return Err(damaged(offset, "frame checksum does not match"));
         }
-        Ok(Frame { kind, content, offset, before })
+        Ok(RawFrame { kind, content, offset, before })
     }
 
     /// Reads exactly `length` bytes. Memory grows with the bytes that the file has, not with what its length fields claim.

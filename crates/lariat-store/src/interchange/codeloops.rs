@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 
 use super::lines::{self, JsonLine, text, timestamp};
 use super::{
-    ImportedEvent, ImportedSession, InterchangeError, Note, Segment, SessionInfo, derive_id, title_of,
+    ImportedEvent, ImportedSession, InterchangeError, Note, ImportSegment, SessionInfo, derive_id, title_of,
 };
 
 /// Prefix of the kind of extension messages that contain a line.
@@ -115,7 +115,7 @@ pub fn import(bytes: &[u8]) -> Result<ImportedSession, InterchangeError> {
     let tip = session.messages.last().map(|(_, message)| message.id());
     let messages = session.messages.into_iter().map(|(time, message)| (time, Arc::new(message))).collect();
     let mut events = vec![session.about.event(session.begun.unwrap_or_default())];
-    events.extend(Segment { base: None, messages }.events());
+    events.extend(ImportSegment { base: None, messages }.events());
     events.push(ImportedEvent { at: session.now, event: AgentEvent::Rewound { tip } });
     Ok(ImportedSession::new("codeloops", SessionId::from(session.name), events, session.notes))
 }

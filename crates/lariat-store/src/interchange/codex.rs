@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 
 use super::lines::{self, JsonLine, count, object, text, timestamp};
 use super::{
-    ImportedEvent, ImportedSession, InterchangeError, Note, Segment, SessionInfo, derive_id, title_of,
+    ImportedEvent, ImportedSession, InterchangeError, Note, ImportSegment, SessionInfo, derive_id, title_of,
 };
 
 /// Prefix of the kind of extension messages that contain an item without a counterpart.
@@ -74,7 +74,7 @@ struct Rollout {
     /// The line being read, and the number of messages it has produced.
     number: usize,
     made: usize,
-    segments: Vec<Segment>,
+    segments: Vec<ImportSegment>,
     base: Option<MessageId>,
     messages: Vec<(Timestamp, AgentMessage)>,
     /// The message before each turn of the conversation.
@@ -314,7 +314,7 @@ impl Rollout {
         let messages: Vec<_> =
             self.messages.drain(..).map(|(time, message)| (time, Arc::new(message))).collect();
         if !messages.is_empty() {
-            self.segments.push(Segment { base: self.base, messages });
+            self.segments.push(ImportSegment { base: self.base, messages });
         }
         self.newest = None;
         self.base = base;
@@ -325,7 +325,7 @@ impl Rollout {
             .session_id
             .unwrap_or_else(|| derive_id("session", &[blake3::hash(bytes).to_hex().as_str()]).to_string());
         let mut events = vec![self.about.event(self.begun.unwrap_or_default())];
-        events.extend(self.segments.into_iter().flat_map(Segment::events));
+        events.extend(self.segments.into_iter().flat_map(ImportSegment::events));
         events.push(ImportedEvent { at: self.now, event: AgentEvent::Rewound { tip } });
         ImportedSession::new("codex", SessionId::from(session_id), events, self.notes)
     }

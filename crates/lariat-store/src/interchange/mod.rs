@@ -141,12 +141,12 @@ fn message_id(name: &str) -> MessageId {
 
 /// Consecutive messages after a base, with their times.
 #[derive(Debug, Default)]
-struct Segment {
+struct ImportSegment {
     base: Option<MessageId>,
     messages: Vec<(Timestamp, SharedMessage)>,
 }
 
-impl Segment {
+impl ImportSegment {
     /// Converts the messages to events of bounded size. Keeps a reply and its tool results in one event.
     fn events(self) -> Vec<ImportedEvent> {
         let mut events = Vec::new();

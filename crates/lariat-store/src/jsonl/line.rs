@@ -263,10 +263,10 @@ impl Header {
     /// first field and the checksum, so that damage is not taken for a newer format.
     pub(super) fn newer(bytes: &[u8]) -> Option<StoreError> {
         #[derive(Deserialize)]
-        struct Format {
+        struct FormatField {
             lariat: u32,
         }
-        let Format { lariat: found } = serde_json::from_slice(Self::checked(bytes)?).ok()?;
+        let FormatField { lariat: found } = serde_json::from_slice(Self::checked(bytes)?).ok()?;
         (found > VERSION).then(|| StoreError::Newer {
             what: "the session".to_owned(),
             found: u64::from(found),

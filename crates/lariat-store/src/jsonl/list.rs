@@ -33,7 +33,7 @@ const MAX_CHECK_AGE: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub(super) struct Catalog {
     /// By the name of the journal.
-    entries: Option<HashMap<String, Entry>>,
+    entries: Option<HashMap<String, ListedJournal>>,
     /// When the files were last checked.
     checked_at: Option<Instant>,
     /// Number of entries that the catalog file lacks.
@@ -50,7 +50,7 @@ enum Freshness {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Entry {
+struct ListedJournal {
     name: String,
     state: (u64, i64, u64),
     /// `None` if the journal has no readable session id.
@@ -130,7 +130,7 @@ impl JsonlStoreInner {
                 None => {
                     catalog.unsaved += 1;
                     let summary = self.summary_of(path)?;
-                    Entry { name: name.to_owned(), state, summary: summary.map(Arc::new) }
+                    ListedJournal { name: name.to_owned(), state, summary: summary.map(Arc::new) }
                 }
             };
             entries.insert(name.to_owned(), entry);
@@ -146,7 +146,7 @@ impl JsonlStoreInner {
     }
 
     /// Returns the summaries of these entries, with current ones for the sessions that this store writes to.
-    fn summaries_of(&self, entries: &HashMap<String, Entry>) -> Vec<Arc<SessionSummary>> {
+    fn summaries_of(&self, entries: &HashMap<String, ListedJournal>) -> Vec<Arc<SessionSummary>> {
         let own = self.own_tips();
         let others = entries.values().filter(|entry| !own.contains_key(&entry.name));
         let mut summaries: Vec<_> = others.filter_map(|entry| entry.summary.clone()).collect();
@@ -195,13 +195,13 @@ impl JsonlStoreInner {
         Ok(claimed.map(|claimed| claimed.header.session))
     }
 
-    fn load_catalog(&self) -> Option<HashMap<String, Entry>> {
-        let entries: Vec<Entry> = checksummed::read(&paths::catalog_file(&self.root)).ok()??;
+    fn load_catalog(&self) -> Option<HashMap<String, ListedJournal>> {
+        let entries: Vec<ListedJournal> = checksummed::read(&paths::catalog_file(&self.root)).ok()??;
         Some(entries.into_iter().map(|entry| (entry.name.clone(), entry)).collect())
     }
 
-    fn save_catalog(&self, entries: &HashMap<String, Entry>) {
-        let entries: Vec<&Entry> = entries.values().collect();
+    fn save_catalog(&self, entries: &HashMap<String, ListedJournal>) {
+        let entries: Vec<&ListedJournal> = entries.values().collect();
         // The catalog is a cache: if writing fails, the next listing is slower.
         let _ = files::put_cache(&paths::catalog_file(&self.root), &checksummed::bytes(&entries));
     }

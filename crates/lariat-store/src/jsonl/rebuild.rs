@@ -45,7 +45,7 @@ pub enum RebuildError {
 
 /// A record in the damaged file.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct RebuiltRecord {
     seq: u64,
     chain: Chain,
     offset: u64,
@@ -74,11 +74,11 @@ pub(super) fn rebuild_without(
     mut out: impl Write,
 ) -> Result<VerificationReport, RebuildError> {
     source.seek(SeekFrom::Start(0))?;
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries: Vec<RebuiltRecord> = Vec::new();
     let Survey { header, verdict } = survey(&mut source, expected, |piece, line, _| {
         let newline = u64::from(matches!(piece.kind, PieceKind::Record(_, Newline::Present)));
         let length = piece.length - newline;
-        entries.push(Entry { seq: line.seq, chain: line.chain, offset: piece.offset, length });
+        entries.push(RebuiltRecord { seq: line.seq, chain: line.chain, offset: piece.offset, length });
     })?;
     source.seek(SeekFrom::Start(0))?;
     let mut lines = LineReader::new(source);
@@ -107,16 +107,16 @@ pub(super) fn rebuild_without(
 
 /// Chooses one record for each position, in order.
 fn choose<R: Read + Seek>(
-    mut entries: Vec<Entry>,
+    mut entries: Vec<RebuiltRecord>,
     header: &Header,
     lines: &mut LineReader<R>,
-) -> io::Result<Vec<Entry>> {
+) -> io::Result<Vec<RebuiltRecord>> {
     entries.retain(|entry| entry.seq >= header.start());
     entries.sort_by_key(|entry| (entry.seq, entry.offset));
     // Equal chains mean equal events, and equal events before them.
     entries.dedup_by_key(|entry| (entry.seq, entry.chain));
-    let groups: Vec<&[Entry]> = entries.chunk_by(|one, other| one.seq == other.seq).collect();
-    let mut chosen: Vec<Entry> = Vec::with_capacity(groups.len());
+    let groups: Vec<&[RebuiltRecord]> = entries.chunk_by(|one, other| one.seq == other.seq).collect();
+    let mut chosen: Vec<RebuiltRecord> = Vec::with_capacity(groups.len());
     for (index, group) in groups.iter().enumerate() {
         let next = groups.get(index + 1).copied().unwrap_or_default();
         let entry = match group {
@@ -130,12 +130,12 @@ fn choose<R: Read + Seek>(
 
 /// Chooses among several records for one position: the one that fits the previous or the next record, else the first.
 fn choose_fitting<R: Read + Seek>(
-    several: &[Entry],
-    before: Option<&Entry>,
+    several: &[RebuiltRecord],
+    before: Option<&RebuiltRecord>,
     header: &Header,
-    next: &[Entry],
+    next: &[RebuiltRecord],
     lines: &mut LineReader<R>,
-) -> io::Result<Option<Entry>> {
+) -> io::Result<Option<RebuiltRecord>> {
     for entry in several {
         let previous = match before {
             Some(before) if before.seq + 1 == entry.seq => before.chain,
@@ -148,7 +148,7 @@ fn choose_fitting<R: Read + Seek>(
     }
     for after in next {
         let body = lines.body(after)?;
-        let fits = |entry: &&Entry| entry.seq + 1 == after.seq && after.chain == entry.chain.then(&body);
+        let fits = |entry: &&RebuiltRecord| entry.seq + 1 == after.seq && after.chain == entry.chain.then(&body);
         if let Some(entry) = several.iter().find(fits) {
             return Ok(Some(*entry));
         }
@@ -168,7 +168,7 @@ impl<R: Read + Seek> LineReader<R> {
         Self { source: BufReader::with_capacity(256 * 1024, source), at: 0, line: Vec::new() }
     }
 
-    fn body(&mut self, entry: &Entry) -> io::Result<Vec<u8>> {
+    fn body(&mut self, entry: &RebuiltRecord) -> io::Result<Vec<u8>> {
         self.source.seek_relative(entry.offset.cast_signed() - self.at.cast_signed())?;
         self.at = entry.offset + entry.length;
         self.line.clear();

@@ -32,7 +32,7 @@ use crate::files;
 use crate::record::{Chain, check_format};
 
 /// A session, and what a fork shares of it; `None` for all of it.
-type Part = (Arc<SessionEntry>, Option<Fork>);
+type SharedPart = (Arc<SessionEntry>, Option<Fork>);
 
 /// The result of checking one file.
 struct FileCheck {
@@ -77,8 +77,8 @@ impl JsonlStoreInner {
     }
 
     /// Returns the files that contain a session's events, newest first, and what is shared of each but the first.
-    fn lineage(&self, id: &SessionId) -> Result<Vec<Part>, StoreError> {
-        let mut line: Vec<Part> = vec![(self.session(id), None)];
+    fn lineage(&self, id: &SessionId) -> Result<Vec<SharedPart>, StoreError> {
+        let mut line: Vec<SharedPart> = vec![(self.session(id), None)];
         let mut above = self.header_of(&self.session(id))?.fork;
         while let Some(fork) = above.take().filter(|_| line.len() < MAX_DEPTH) {
             let session = self.session(&fork.session);

@@ -2,7 +2,7 @@
 //!
 //! Each side has half of the width. For reading, a line is cut there; for approval, it continues in the next row.
 
-use super::{NumberedPieces, Pieces, Purpose, gutter};
+use super::{NumberedPieces, Pieces, DiffPurpose, gutter};
 use crate::theme::{Style, Theme};
 use crate::{painted, text};
 
@@ -15,7 +15,7 @@ pub(super) fn rows(
     new: Option<&NumberedPieces>,
     digits: usize,
     theme: &Theme,
-    purpose: Purpose,
+    purpose: DiffPurpose,
 ) -> String {
     let bar = theme.mark(" │", " |");
     let half = theme.width.saturating_sub(text::width(bar)) / 2;
@@ -42,14 +42,14 @@ fn side(
     digits: usize,
     half: usize,
     theme: &Theme,
-    purpose: Purpose,
+    purpose: DiffPurpose,
 ) -> Vec<(String, usize)> {
     let gutter = gutter(line, digits);
     let indent = gutter.iter().map(|(_, words)| text::width(words)).sum::<usize>();
     let room = half.saturating_sub(indent);
     let rows: Vec<Pieces> = match purpose {
-        Purpose::Reading => vec![line.pieces.clone()],
-        Purpose::Approving => text::rows(&line.pieces, room),
+        DiffPurpose::Reading => vec![line.pieces.clone()],
+        DiffPurpose::Approving => text::rows(&line.pieces, room),
     };
     (0..)
         .zip(&rows)

@@ -47,7 +47,7 @@ pub struct ScriptedModel {
     clock: Option<Arc<dyn Clock>>,
     pacing: Pacing,
     finale: Reply,
-    state: Mutex<State>,
+    state: Mutex<ScriptState>,
 }
 
 type ReplyFn = Box<dyn FnMut(usize, &StreamConfig) -> Reply + Send>;
@@ -57,7 +57,7 @@ enum Script {
     Function(ReplyFn),
 }
 
-struct State {
+struct ScriptState {
     script: Script,
     requests: usize,
     checker: StrictChecker,
@@ -79,7 +79,7 @@ impl ScriptedModel {
     }
 
     fn of(script: Script) -> Self {
-        let state = State {
+        let state = ScriptState {
             script,
             requests: 0,
             checker: StrictChecker::new(),
@@ -147,7 +147,7 @@ impl ScriptedModel {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ScriptState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -44,7 +44,7 @@ pub(super) struct Reader<'a, 's> {
 
 /// The graphics state that `q` saves and `Q` restores.
 #[derive(Clone)]
-struct State<'a> {
+struct GraphicsState<'a> {
     place: Affine,
     font: Option<Rc<Font<'a>>>,
     size: f64,
@@ -60,8 +60,8 @@ struct PageInterpreter<'r, 'a, 's> {
     reader: &'r Reader<'a, 's>,
     lines: Lines,
     left: Cell<u64>,
-    state: State<'a>,
-    kept: Vec<State<'a>>,
+    state: GraphicsState<'a>,
+    kept: Vec<GraphicsState<'a>>,
     text: Affine,
     line: Affine,
 }
@@ -81,7 +81,7 @@ impl<'a, 's> Reader<'a, 's> {
             reader: self,
             lines: Lines::default(),
             left: Cell::new(MAX_OPERATORS),
-            state: State::new(),
+            state: GraphicsState::new(),
             kept: Vec::new(),
             text: Affine::IDENTITY,
             line: Affine::IDENTITY,
@@ -114,7 +114,7 @@ fn content(page: &Page<'_>, stop: &AtomicBool) -> Vec<u8> {
     content
 }
 
-impl State<'_> {
+impl GraphicsState<'_> {
     const fn new() -> Self {
         Self {
             place: Affine::IDENTITY,

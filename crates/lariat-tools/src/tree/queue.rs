@@ -13,11 +13,11 @@ pub(super) struct Turn(usize);
 
 /// Jobs for several threads, and the receiver of their results.
 pub(super) struct WorkQueue<J, F, T> {
-    state: Mutex<State<J, F, T>>,
+    state: Mutex<QueueState<J, F, T>>,
     ready: Condvar,
 }
 
-struct State<J, F, T> {
+struct QueueState<J, F, T> {
     turns: Vec<TurnSlot<F>>,
     jobs: Vec<(Turn, J)>,
     /// The first turn whose results are not delivered yet.
@@ -36,7 +36,7 @@ struct TurnSlot<F> {
 impl<J, F, T: FnMut(Vec<F>) -> ControlFlow<()>> WorkQueue<J, F, T> {
     pub(super) fn new(take: T) -> Self {
         let first = TurnSlot { next: None, found: None };
-        let state = State {
+        let state = QueueState {
             turns: vec![first],
             jobs: Vec::new(),
             cursor: Some(0),
@@ -53,7 +53,7 @@ impl<J, F, T: FnMut(Vec<F>) -> ControlFlow<()>> WorkQueue<J, F, T> {
         Turn(0)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<J, F, T>> {
+    fn lock(&self) -> MutexGuard<'_, QueueState<J, F, T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -71,11 +71,11 @@ enum Work {
     Nothing,
     /// The session takes over what the program changed, before this task.
     Preparing(JoinHandle<Result<(), lariat_api::Problem>>, QueuedTask),
-    Running(Box<ActiveRun>),
+    Running(Box<ControlledRun>),
 }
 
 /// The current run.
-struct ActiveRun {
+struct ControlledRun {
     run: FollowedRun,
     attempts: AnswerAttempts,
     is_recovery: bool,
@@ -89,12 +89,12 @@ enum Happened {
 }
 
 /// An approval request that the program has not answered.
-struct Question {
+struct UnansweredRequest {
     request: Arc<PermissionRequest>,
     input: Value,
 }
 
-struct Host<'a> {
+struct ControlledSession<'a> {
     source: SessionSource<'a>,
     place: LoadedProject,
     session: HostedSession,
@@ -109,7 +109,7 @@ struct Host<'a> {
     changes: Changes,
     /// Requests of the program that wait for the session.
     open_replies: usize,
-    questions: HashMap<String, Question>,
+    questions: HashMap<String, UnansweredRequest>,
     /// Calls of the program's functions that it has not answered.
     callbacks: HashMap<String, oneshot::Sender<HandlerResult>>,
     /// Whether the program can still write.
@@ -132,7 +132,7 @@ pub(super) async fn serve(
     view: Option<&SessionView>,
     mut inputs: Inputs,
 ) -> CommandResult {
-    let mut host = Host::new(source, place, session, view).await?;
+    let mut host = ControlledSession::new(source, place, session, view).await?;
     loop {
         host.finish_run().await?;
         if matches!(host.work, Work::Nothing) && !host.begin()? {
@@ -186,7 +186,7 @@ async fn next_event(work: &mut Work, sender: &mut CommandSender, feed: &mut Feed
     }
 }
 
-impl<'a> Host<'a> {
+impl<'a> ControlledSession<'a> {
     async fn new(
         source: SessionSource<'a>,
         place: LoadedProject,
@@ -295,7 +295,7 @@ impl<'a> Host<'a> {
 
     fn follow(&mut self, action: Action, run: FollowedRun, attempts: AnswerAttempts, is_recovery: bool) {
         self.sender.send(Outgoing::Run(action));
-        self.work = Work::Running(Box::new(ActiveRun { run, attempts, is_recovery }));
+        self.work = Work::Running(Box::new(ControlledRun { run, attempts, is_recovery }));
     }
 
     fn happened(&mut self, happened: Happened) -> Result<(), Problem> {
@@ -400,7 +400,7 @@ impl<'a> Host<'a> {
         let rewritten = request.args.as_deref().cloned();
         let input = rewritten.unwrap_or_else(|| self.lines.tally().input(&request.tool_call_id));
         self.out.line(&sdk::can_use_tool(&id, request, &input));
-        self.questions.insert(id, Question { request: Arc::clone(request), input });
+        self.questions.insert(id, UnansweredRequest { request: Arc::clone(request), input });
     }
 
     /// Finishes a run that ended: checks its answer against the schema and writes its result.
@@ -490,7 +490,7 @@ impl<'a> Host<'a> {
                     let _ = call.send(sdk::hook_result(answer));
                     return;
                 }
-                let Some(Question { request, input }) = self.questions.remove(&id) else { return };
+                let Some(UnansweredRequest { request, input }) = self.questions.remove(&id) else { return };
                 let (decision, interrupts) = sdk::decision(&answer, &request, &input);
                 self.sender.send(Outgoing::Answer(request.id, Answer::Approval { decision }));
                 if interrupts {

@@ -52,11 +52,11 @@ impl Stdout {
 
 /// The output of a run.
 pub(super) struct RunOutput {
-    kind: Kind,
+    kind: OutputKind,
     pub(super) out: Stdout,
 }
 
-enum Kind {
+enum OutputKind {
     /// The plain answer: streamed, or whole at the end if it must match a schema.
     Quiet(Option<PipedAnswer>),
     /// A live screen for the user.
@@ -84,16 +84,16 @@ impl RunOutput {
         let kind = match task.output {
             Output::Text if theme.is_terminal && task.schema.is_none() => {
                 let verbosity = if task.verbose { Verbosity::Verbose } else { Verbosity::Normal };
-                Kind::Screen(Box::new(Printer::new(theme, verbosity)))
+                OutputKind::Screen(Box::new(Printer::new(theme, verbosity)))
             }
             // An answer that goes to a file or must match a schema is written whole.
-            Output::Text if task.schema.is_some() || is_file() => Kind::Quiet(None),
-            Output::Text => Kind::Quiet(Some(PipedAnswer::default())),
-            Output::Json => Kind::Json(lines().0),
+            Output::Text if task.schema.is_some() || is_file() => OutputKind::Quiet(None),
+            Output::Text => OutputKind::Quiet(Some(PipedAnswer::default())),
+            Output::Json => OutputKind::Json(lines().0),
             Output::StreamJson => {
                 let (lines, init) = lines();
                 out.line(&init);
-                Kind::StreamJson(lines)
+                OutputKind::StreamJson(lines)
             }
         };
         Self { kind, out }
@@ -103,70 +103,70 @@ impl RunOutput {
     pub(super) fn of_loop(theme: Theme, is_verbose: bool, is_json: bool) -> Self {
         let verbosity = if is_verbose { Verbosity::Verbose } else { Verbosity::Normal };
         let kind = match theme.is_terminal && !is_json {
-            true => Kind::Screen(Box::new(Printer::new(theme, verbosity))),
-            false => Kind::Quiet(None),
+            true => OutputKind::Screen(Box::new(Printer::new(theme, verbosity))),
+            false => OutputKind::Quiet(None),
         };
         Self { kind, out: Stdout::default() }
     }
 
     /// Ends the live screen, if there is one.
     pub(super) fn close_screen(&mut self) {
-        if let Kind::Screen(printer) = &mut self.kind {
+        if let OutputKind::Screen(printer) = &mut self.kind {
             self.out.write(&printer.finish());
         }
     }
 
     /// Whether this is a live screen for the user.
     pub(super) const fn is_screen(&self) -> bool {
-        matches!(self.kind, Kind::Screen(_))
+        matches!(self.kind, OutputKind::Screen(_))
     }
 
     /// Redraws what changes with time.
     pub(super) fn tick(&mut self) {
-        if let Kind::Screen(printer) = &mut self.kind {
+        if let OutputKind::Screen(printer) = &mut self.kind {
             self.out.write(&printer.tick(now()));
         }
     }
 
     /// Draws what the user types. Returns false if this output does not draw it.
     pub(super) fn draft(&mut self, draft: &str) -> bool {
-        let Kind::Screen(printer) = &mut self.kind else { return false };
+        let OutputKind::Screen(printer) = &mut self.kind else { return false };
         self.out.write(&printer.draft(draft, now()));
         printer.is_live()
     }
 
     /// Whether this output lists queued messages.
     pub(super) const fn shows_queue(&self) -> bool {
-        matches!(&self.kind, Kind::Screen(printer) if printer.is_live())
+        matches!(&self.kind, OutputKind::Screen(printer) if printer.is_live())
     }
 
     /// Shows a note. Returns false if this output does not show notes.
     pub(super) fn note(&mut self, style: Style, words: &str) -> bool {
-        let Kind::Screen(printer) = &mut self.kind else { return false };
+        let OutputKind::Screen(printer) = &mut self.kind else { return false };
         self.out.write(&printer.note(style, words, now()));
         true
     }
 
     pub(super) fn pause(&mut self) {
-        if let Kind::Screen(printer) = &mut self.kind {
+        if let OutputKind::Screen(printer) = &mut self.kind {
             self.out.write(&printer.pause());
         }
     }
 
     /// Continues after a question.
     pub(super) fn resume(&mut self) {
-        if let Kind::Screen(printer) = &mut self.kind {
+        if let OutputKind::Screen(printer) = &mut self.kind {
             self.out.write(&printer.resume(now()));
         }
     }
 
     pub(super) fn event(&mut self, record: &EventRecord) {
         match &mut self.kind {
-            Kind::Quiet(None) => {}
-            Kind::Quiet(Some(piped)) => self.out.write(&piped.event(record)),
-            Kind::Screen(printer) => self.out.write(&printer.event(record, now())),
-            Kind::Json(lines) => drop(lines.event(record)),
-            Kind::StreamJson(lines) => {
+            OutputKind::Quiet(None) => {}
+            OutputKind::Quiet(Some(piped)) => self.out.write(&piped.event(record)),
+            OutputKind::Screen(printer) => self.out.write(&printer.event(record, now())),
+            OutputKind::Json(lines) => drop(lines.event(record)),
+            OutputKind::StreamJson(lines) => {
                 for line in lines.event(record) {
                     self.out.line(&line);
                 }
@@ -177,15 +177,15 @@ impl RunOutput {
     /// Writes what belongs at the end of the run.
     pub(super) fn end(&mut self, ending: &Ending) {
         match &mut self.kind {
-            Kind::Screen(printer) => self.out.write(&printer.finish()),
-            Kind::Quiet(Some(piped)) => self.out.write(&piped.finish(&ending.text)),
-            Kind::Quiet(None) => match &ending.schema_check {
+            OutputKind::Screen(printer) => self.out.write(&printer.finish()),
+            OutputKind::Quiet(Some(piped)) => self.out.write(&piped.finish(&ending.text)),
+            OutputKind::Quiet(None) => match &ending.schema_check {
                 Some(SchemaCheck::Match(value)) => self.out.line(value),
                 Some(SchemaCheck::Mismatch(_)) => {}
                 None if ending.text.is_empty() => {}
                 None => self.out.write(&format!("{}\n", ending.text.trim_end_matches('\n'))),
             },
-            Kind::Json(lines) | Kind::StreamJson(lines) => {
+            OutputKind::Json(lines) | OutputKind::StreamJson(lines) => {
                 let result = lines.result(ending, Uuid::new_v4());
                 self.out.line(&result);
             }

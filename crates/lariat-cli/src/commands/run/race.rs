@@ -306,7 +306,7 @@ const COLUMNS: &[Column] = &[
 
 /// What the table shows about a branch.
 #[derive(Clone, Debug)]
-struct Row {
+struct BranchRow {
     name: String,
     agent: String,
     status: String,
@@ -318,7 +318,7 @@ struct Row {
     began: Option<Timestamp>,
 }
 
-impl Row {
+impl BranchRow {
     fn waiting(name: String, agent: &LoopAgent) -> Self {
         Self {
             name,
@@ -366,10 +366,10 @@ fn status(end: &BranchEnd) -> String {
     }
 }
 
-fn rows(record: &RaceRecord) -> Vec<Row> {
+fn rows(record: &RaceRecord) -> Vec<BranchRow> {
     let branches = record.settings.iter().flat_map(|settings| settings.branches.iter().enumerate());
-    let mut rows: Vec<Row> =
-        branches.map(|(position, agent)| Row::waiting(branch_name(position), agent)).collect();
+    let mut rows: Vec<BranchRow> =
+        branches.map(|(position, agent)| BranchRow::waiting(branch_name(position), agent)).collect();
     for row in &mut rows {
         if let Some(end) = record.branches.get(&row.name) {
             row.end(end);
@@ -385,7 +385,7 @@ struct Board {
 }
 
 struct BoardState {
-    rows: Vec<Row>,
+    rows: Vec<BranchRow>,
     /// The number of lines that the table has on the screen.
     drawn: usize,
 }
@@ -446,7 +446,7 @@ impl Board {
     }
 
     fn redraw(&self, state: &mut BoardState) {
-        let cells: Vec<Vec<String>> = state.rows.iter().map(Row::cells).collect();
+        let cells: Vec<Vec<String>> = state.rows.iter().map(BranchRow::cells).collect();
         let table = lariat_terminal::table::table(COLUMNS, &cells, &self.theme);
         let mut text = String::new();
         if state.drawn > 0 {

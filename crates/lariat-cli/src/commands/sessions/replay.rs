@@ -16,11 +16,11 @@ struct ReplayReport {
     loop_id: String,
     same: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    difference: Option<Difference>,
+    difference: Option<ReplayDifference>,
 }
 
 #[derive(Serialize)]
-struct Difference {
+struct ReplayDifference {
     seq: Option<u64>,
     recorded: String,
     replayed: String,
@@ -40,7 +40,7 @@ pub(crate) async fn replay(env: &ProcessEnv, args: ReplayArgs) -> CommandResult 
         .map(|replay| ReplayReport {
             loop_id: replay.loop_id.to_string(),
             same: replay.same,
-            difference: replay.divergence.map(|found| Difference {
+            difference: replay.divergence.map(|found| ReplayDifference {
                 seq: found.seq,
                 recorded: found.recorded,
                 replayed: found.replayed,

@@ -38,7 +38,7 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 type Service = StreamableHttpService<Handler, LocalSessionManager>;
-type Body = BoxBody<Bytes, Infallible>;
+type ResponseBody = BoxBody<Bytes, Infallible>;
 
 /// An address on which a server accepts clients.
 #[derive(Debug)]
@@ -107,7 +107,7 @@ async fn respond(
     service: Service,
     token: Option<blake3::Hash>,
     request: Request<Incoming>,
-) -> Result<Response<Body>, Infallible> {
+) -> Result<Response<ResponseBody>, Infallible> {
     if token.is_some_and(|token| sent_token(&request) != Some(token)) {
         let mut refused = refusal(StatusCode::UNAUTHORIZED, "a valid bearer token is required");
         refused.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -125,7 +125,7 @@ fn sent_token(request: &Request<Incoming>) -> Option<blake3::Hash> {
     scheme.eq_ignore_ascii_case("bearer").then(|| blake3::hash(token.trim().as_bytes()))
 }
 
-fn refusal(status: StatusCode, text: &'static str) -> Response<Body> {
+fn refusal(status: StatusCode, text: &'static str) -> Response<ResponseBody> {
     let mut response = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
     *response.status_mut() = status;
     response

@@ -11,11 +11,11 @@ const PAGE: &str = "/v1/models?limit=1000";
 
 #[derive(Deserialize)]
 struct Page {
-    data: Vec<Entry>,
+    data: Vec<ListingEntry>,
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct ListingEntry {
     id: String,
     display_name: Option<String>,
     max_input_tokens: Option<u64>,

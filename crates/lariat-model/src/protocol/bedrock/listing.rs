@@ -9,19 +9,19 @@ use crate::wire::{ListedModel, OutgoingRequest};
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Page {
-    model_summaries: Vec<Entry>,
+    model_summaries: Vec<ListingEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry {
+struct ListingEntry {
     model_id: String,
     model_name: Option<String>,
     output_modalities: Option<Vec<String>>,
     response_streaming_supported: Option<bool>,
 }
 
-impl Entry {
+impl ListingEntry {
     /// Whether the model can stream text. The list also contains embedding and image models.
     fn converses(&self) -> bool {
         let text = |kinds: &Vec<String>| kinds.iter().any(|kind| kind == "TEXT");
@@ -37,7 +37,7 @@ pub(super) fn models(body: &[u8]) -> Result<Vec<ListedModel>, ProviderError> {
     let page: Page = serde_json::from_slice(body).map_err(|error| {
         ProviderError::InvalidReply(format!("cannot read the model list: {error}").into())
     })?;
-    let listed = page.model_summaries.into_iter().filter(Entry::converses).map(|entry| {
+    let listed = page.model_summaries.into_iter().filter(ListingEntry::converses).map(|entry| {
         let mut model = ListedModel::new(entry.model_id);
         model.name = entry.model_name;
         model

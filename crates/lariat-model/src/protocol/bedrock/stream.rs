@@ -47,7 +47,7 @@ struct Delta<'a> {
     #[serde(borrow)]
     text: Option<Text<'a>>,
     #[serde(borrow)]
-    tool_use: Option<Input<'a>>,
+    tool_use: Option<ToolInput<'a>>,
     #[serde(borrow)]
     reasoning_content: Option<Reasoning<'a>>,
     tool_result: Option<Vec<Value>>,
@@ -55,7 +55,7 @@ struct Delta<'a> {
 }
 
 #[derive(Deserialize)]
-struct Input<'a> {
+struct ToolInput<'a> {
     #[serde(borrow)]
     input: Option<Text<'a>>,
 }

@@ -26,7 +26,7 @@ enum ThinkingControl {
     /// By a number of tokens within a range; zero turns thinking off, if `off` is set.
     Budget { min: u32, max: u32, off: bool },
     /// By one of these levels, weakest first. The model always thinks.
-    Levels(&'static [Level]),
+    Levels(&'static [GeminiLevel]),
 }
 
 /// Whether a model accepts sampling parameters.
@@ -45,14 +45,14 @@ pub(super) enum Era {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Level {
+enum GeminiLevel {
     Minimal,
     Low,
     Medium,
     High,
 }
 
-impl Level {
+impl GeminiLevel {
     const fn word(self) -> &'static str {
         match self {
             Self::Minimal => "MINIMAL",
@@ -63,14 +63,14 @@ impl Level {
     }
 }
 
-const FOUR: &[Level] = &[Level::Minimal, Level::Low, Level::Medium, Level::High];
-const THREE: &[Level] = &[Level::Low, Level::Medium, Level::High];
+const FOUR: &[GeminiLevel] = &[GeminiLevel::Minimal, GeminiLevel::Low, GeminiLevel::Medium, GeminiLevel::High];
+const THREE: &[GeminiLevel] = &[GeminiLevel::Low, GeminiLevel::Medium, GeminiLevel::High];
 
 const fn early(thinking: ThinkingControl) -> ModelTraits {
     ModelTraits { thinking, sampling: Sampling::Free, era: Era::Early }
 }
 
-const fn modern(levels: &'static [Level], sampling: Sampling) -> ModelTraits {
+const fn modern(levels: &'static [GeminiLevel], sampling: Sampling) -> ModelTraits {
     ModelTraits { thinking: ThinkingControl::Levels(levels), sampling, era: Era::Modern }
 }
 
@@ -82,12 +82,12 @@ const TABLE: &[(&str, ModelTraits)] = &[
     ("learnlm", early(ThinkingControl::Never)),
     ("gemma-2", early(ThinkingControl::Never)),
     ("gemma-3", early(ThinkingControl::Never)),
-    ("gemma-4", early(ThinkingControl::Levels(&[Level::Minimal, Level::High]))),
+    ("gemma-4", early(ThinkingControl::Levels(&[GeminiLevel::Minimal, GeminiLevel::High]))),
     ("gemini-2.5-flash-image", early(ThinkingControl::Never)),
     ("gemini-2.5-flash-lite", early(ThinkingControl::Budget { min: 512, max: 24_576, off: true })),
     ("gemini-2.5-flash", early(ThinkingControl::Budget { min: 1, max: 24_576, off: true })),
     ("gemini-2.5", early(ThinkingControl::Budget { min: 128, max: 32_768, off: false })),
-    ("gemini-3-pro", modern(&[Level::Low, Level::High], Sampling::Free)),
+    ("gemini-3-pro", modern(&[GeminiLevel::Low, GeminiLevel::High], Sampling::Free)),
     ("gemini-3-flash", modern(FOUR, Sampling::Free)),
     ("gemini-3.1-flash", modern(FOUR, Sampling::Free)),
     ("gemini-3.5-flash-lite", modern(FOUR, Sampling::Fixed)),
@@ -126,10 +126,10 @@ impl ModelTraits {
             }
             ThinkingControl::Levels(levels) => {
                 let wanted = match level {
-                    ThinkingLevel::Off | ThinkingLevel::Minimal => Level::Minimal,
-                    ThinkingLevel::Low => Level::Low,
-                    ThinkingLevel::Medium => Level::Medium,
-                    ThinkingLevel::High | ThinkingLevel::Max => Level::High,
+                    ThinkingLevel::Off | ThinkingLevel::Minimal => GeminiLevel::Minimal,
+                    ThinkingLevel::Low => GeminiLevel::Low,
+                    ThinkingLevel::Medium => GeminiLevel::Medium,
+                    ThinkingLevel::High | ThinkingLevel::Max => GeminiLevel::High,
                 };
                 let level = levels.iter().find(|level| **level >= wanted).or(levels.last())?;
                 config.insert("thinkingLevel".to_owned(), level.word().into());

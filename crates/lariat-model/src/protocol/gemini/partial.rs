@@ -116,12 +116,12 @@ impl PartialCall {
 }
 
 /// A step of a path.
-enum Step<'a> {
+enum PathStep<'a> {
     Member(&'a str),
     Position(usize),
 }
 
-impl Step<'_> {
+impl PathStep<'_> {
     /// Returns the value at this step, and creates it if it does not exist.
     fn value_in(self, place: &mut Value) -> Option<&mut Value> {
         match self {
@@ -146,7 +146,7 @@ impl Step<'_> {
 }
 
 /// Parses a path such as `$.files[0].name` or `$['odd name']`.
-fn steps(path: &str) -> Option<Vec<Step<'_>>> {
+fn steps(path: &str) -> Option<Vec<PathStep<'_>>> {
     let mut rest = path.strip_prefix('$').unwrap_or(path);
     let mut steps = Vec::new();
     while !rest.is_empty() {
@@ -161,15 +161,15 @@ fn steps(path: &str) -> Option<Vec<Step<'_>>> {
             };
             let inside = after.get(..end)?;
             steps.push(match quote {
-                Some(quote) => Step::Member(inside.trim_matches(quote)),
-                None => Step::Position(inside.parse().ok().filter(|at| *at < POSITION_LIMIT)?),
+                Some(quote) => PathStep::Member(inside.trim_matches(quote)),
+                None => PathStep::Position(inside.parse().ok().filter(|at| *at < POSITION_LIMIT)?),
             });
             rest = after.get(end + 1..)?;
         } else {
             let after = rest.strip_prefix('.').unwrap_or(rest);
             let end = after.find(['.', '[']).unwrap_or(after.len());
             let name = after.get(..end).filter(|name| !name.is_empty())?;
-            steps.push(Step::Member(name));
+            steps.push(PathStep::Member(name));
             rest = after.get(end..)?;
         }
     }

@@ -60,7 +60,7 @@ struct Response<'a> {
 #[serde(rename_all = "camelCase")]
 struct Candidate<'a> {
     #[serde(borrow)]
-    content: Option<Parts<'a>>,
+    content: Option<ContentParts<'a>>,
     #[serde(borrow)]
     finish_reason: Option<Text<'a>>,
     #[serde(borrow)]
@@ -69,14 +69,14 @@ struct Candidate<'a> {
 }
 
 #[derive(Deserialize)]
-struct Parts<'a> {
+struct ContentParts<'a> {
     #[serde(borrow)]
-    parts: Option<Vec<Part<'a>>>,
+    parts: Option<Vec<ContentPart<'a>>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Part<'a> {
+struct ContentPart<'a> {
     #[serde(borrow)]
     text: Option<Text<'a>>,
     thought: Option<bool>,
@@ -212,7 +212,7 @@ impl StreamInterpreter for ResponseInterpreter {
 impl ResponseInterpreter {
     fn part(
         &mut self,
-        part: Part<'_>,
+        part: ContentPart<'_>,
         at: usize,
         frame: &str,
         reply: &mut Reply,

@@ -77,7 +77,7 @@ struct OutputDetails {
 
 /// An output item that has started. Its position in the list determines its blocks' indexes.
 #[derive(Debug, Default)]
-struct Item {
+struct OutputItem {
     id: String,
     number: Option<u64>,
     /// Bytes of text or reasoning emitted so far.
@@ -98,7 +98,7 @@ enum ReasoningKind {
 /// Decodes the events of one reply.
 #[derive(Default)]
 pub(super) struct EventInterpreter {
-    items: Vec<Item>,
+    items: Vec<OutputItem>,
     refused: bool,
     truncated: bool,
 }
@@ -127,7 +127,7 @@ impl EventInterpreter {
     }
 
     fn begin(&mut self, id: &str, number: Option<u64>) -> usize {
-        self.items.push(Item { id: id.to_owned(), number, ..Item::default() });
+        self.items.push(OutputItem { id: id.to_owned(), number, ..OutputItem::default() });
         self.items.len() - 1
     }
 
@@ -166,7 +166,7 @@ impl EventInterpreter {
         let Some(item) = &event.item else { return Ok(()) };
         let (id, number) = (text(item, "id"), event.output_index.and_then(|index| index.0));
         // An item that is announced twice is still one item.
-        let same = |known: &Item| !known.done && !id.is_empty() && known.id == id && known.number == number;
+        let same = |known: &OutputItem| !known.done && !id.is_empty() && known.id == id && known.number == number;
         let known = self.items.iter().rposition(same);
         let position = known.unwrap_or_else(|| self.begin(id, number));
         if text(item, "type") == "function_call" {
@@ -182,7 +182,7 @@ impl EventInterpreter {
         let number = event.output_index.and_then(|index| index.0);
         let Some(item) = event.item else { return Ok(()) };
         let id = text(&item, "id");
-        let same = |known: &Item| match number {
+        let same = |known: &OutputItem| match number {
             Some(_) => known.number == number,
             None => known.id == id,
         };

@@ -19,7 +19,7 @@ use super::line::{ChainLine, LineKind};
 use super::tree::{Path, Tree};
 use super::{EXTENSION, KIND, block};
 use crate::interchange::lines::{object, text};
-use crate::interchange::{Segment, derive_id, message_id};
+use crate::interchange::{ImportSegment, derive_id, message_id};
 
 /// Converts paths to segments, one after the other.
 pub(super) struct MessageBuilder<'a> {
@@ -33,11 +33,11 @@ pub(super) struct MessageBuilder<'a> {
     /// The latest time seen, for lines without a time.
     now: Timestamp,
     messages: Vec<(Timestamp, AgentMessage)>,
-    exchange: Option<Exchange>,
+    exchange: Option<ReplyWithResults>,
 }
 
 /// A reply with its results.
-struct Exchange {
+struct ReplyWithResults {
     /// Index of the reply among the messages.
     at: usize,
     reply_id: Option<String>,
@@ -83,7 +83,7 @@ impl<'a> MessageBuilder<'a> {
     }
 
     /// Converts the lines of a path.
-    pub(super) fn segment(&mut self, path: &Path) -> Segment {
+    pub(super) fn segment(&mut self, path: &Path) -> ImportSegment {
         self.path = path.lines.iter().copied().collect();
         for at in &path.lines {
             if !self.taken.contains(at) {
@@ -92,7 +92,7 @@ impl<'a> MessageBuilder<'a> {
         }
         self.close();
         let messages = self.messages.drain(..).map(|(time, message)| (time, Arc::new(message))).collect();
-        Segment { base: path.base.and_then(|base| self.anchor(base)), messages }
+        ImportSegment { base: path.base.and_then(|base| self.anchor(base)), messages }
     }
 
     fn push(&mut self, at: usize) {
@@ -140,7 +140,7 @@ impl<'a> MessageBuilder<'a> {
                 timestamp: time,
                 error_message: None,
             };
-            self.exchange = Some(Exchange {
+            self.exchange = Some(ReplyWithResults {
                 at: self.messages.len(),
                 reply_id: line.reply_id().map(str::to_owned),
                 lines: Vec::new(),
