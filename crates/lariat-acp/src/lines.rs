@@ -10,7 +10,7 @@ pub(crate) const MAX_LINE: usize = 32 * 1024 * 1024;
 
 /// A line of the editor.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+pub(crate) enum InputLine {
     /// Its bytes, without the line break.
     Whole(Vec<u8>),
     /// It had more than [`MAX_LINE`] bytes and was skipped.
@@ -18,7 +18,10 @@ pub(crate) enum Line {
 }
 
 /// Reads the next line; `None` at the end of the input. The last line needs no line break.
-pub(crate) async fn next(reader: &mut (impl AsyncBufRead + Unpin), limit: usize) -> io::Result<Option<Line>> {
+pub(crate) async fn next(
+    reader: &mut (impl AsyncBufRead + Unpin),
+    limit: usize,
+) -> io::Result<Option<InputLine>> {
     let (mut line, mut is_too_long) = (Vec::new(), false);
     loop {
         let bytes = reader.fill_buf().await?;
@@ -41,8 +44,8 @@ pub(crate) async fn next(reader: &mut (impl AsyncBufRead + Unpin), limit: usize)
     }
 }
 
-fn finished(line: Vec<u8>, is_too_long: bool) -> Line {
-    if is_too_long { Line::TooLong } else { Line::Whole(line) }
+fn finished(line: Vec<u8>, is_too_long: bool) -> InputLine {
+    if is_too_long { InputLine::TooLong } else { InputLine::Whole(line) }
 }
 
 /// Writes lines until their sender is gone.
@@ -65,9 +68,9 @@ pub(crate) async fn write_all(
 
 #[cfg(test)]
 mod tests {
-    use super::{Line, next};
+    use super::{InputLine, next};
 
-    async fn lines(mut bytes: &[u8], limit: usize) -> Vec<Line> {
+    async fn lines(mut bytes: &[u8], limit: usize) -> Vec<InputLine> {
         let mut lines = Vec::new();
         while let Some(line) = next(&mut bytes, limit).await.unwrap() {
             lines.push(line);
@@ -75,15 +78,15 @@ mod tests {
         lines
     }
 
-    fn whole(text: &str) -> Line {
-        Line::Whole(text.as_bytes().to_vec())
+    fn whole(text: &str) -> InputLine {
+        InputLine::Whole(text.as_bytes().to_vec())
     }
 
     #[tokio::test]
     async fn a_line_over_the_limit_is_skipped_and_the_next_one_is_read() {
         let read = lines(b"one\n1234567\ntwo\n\nlast", 6).await;
-        assert_eq!(read, [whole("one"), Line::TooLong, whole("two"), whole(""), whole("last")]);
-        assert_eq!(lines(b"1234567", 6).await, [Line::TooLong]);
+        assert_eq!(read, [whole("one"), InputLine::TooLong, whole("two"), whole(""), whole("last")]);
+        assert_eq!(lines(b"1234567", 6).await, [InputLine::TooLong]);
         assert_eq!(lines(b"123456", 6).await, [whole("123456")]);
         assert_eq!(lines(b"", 6).await, []);
     }

@@ -30,7 +30,7 @@ pub(crate) struct PermissionForm {
 
 /// What the editor's answer means.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Reply {
+pub(crate) enum QuestionReply {
     /// It answers the question.
     Answer(Answer),
     /// The user cancelled the prompt.
@@ -129,20 +129,20 @@ fn option(at: usize, choice: &AskChoice) -> PermissionOption {
 
 impl PermissionForm {
     /// Reads the response of the editor. A response that is not valid answers nothing: the call is declined.
-    pub(crate) fn reply(&self, response: &Value) -> Reply {
+    pub(crate) fn reply(&self, response: &Value) -> QuestionReply {
         let outcome = response.get("outcome").cloned().unwrap_or_default();
         match serde_json::from_value(outcome) {
-            Ok(PermissionOutcome::Cancelled) => Reply::Cancel,
+            Ok(PermissionOutcome::Cancelled) => QuestionReply::Cancel,
             Ok(PermissionOutcome::Selected { option_id }) => {
                 let chosen = self.options.iter().position(|option| option.option_id == option_id);
                 let answer = chosen.and_then(|at| self.answers.get(at)).cloned();
-                Reply::Answer(
+                QuestionReply::Answer(
                     answer.unwrap_or_else(|| {
                         declined(&format!("the editor chose an unknown option: {option_id}"))
                     }),
                 )
             }
-            Err(error) => Reply::Answer(declined(&format!("the editor did not answer: {error}"))),
+            Err(error) => QuestionReply::Answer(declined(&format!("the editor did not answer: {error}"))),
         }
     }
 }
@@ -174,12 +174,12 @@ pub(crate) fn text_form(session_id: &str, ask: &Ask) -> Value {
 }
 
 /// Reads the response to [`text_form`].
-pub(crate) fn text_reply(response: &Value) -> Reply {
+pub(crate) fn text_reply(response: &Value) -> QuestionReply {
     let text = response.get("content").and_then(|content| content.get(TEXT_FIELD));
     match (response.get("action").and_then(Value::as_str), text) {
-        (Some("accept"), Some(value)) => Reply::Answer(Answer::Value { value: value.clone() }),
-        (Some("cancel"), _) => Reply::Cancel,
-        _ => Reply::Answer(Answer::Decline { reason: None }),
+        (Some("accept"), Some(value)) => QuestionReply::Answer(Answer::Value { value: value.clone() }),
+        (Some("cancel"), _) => QuestionReply::Cancel,
+        _ => QuestionReply::Answer(Answer::Decline { reason: None }),
     }
 }
 

@@ -8,7 +8,7 @@ use lariat_core::permission::{PermissionDecision, PermissionRequest};
 use lariat_core::time::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Reply, form, text_form, text_reply, wants_text};
+use super::{QuestionReply, form, text_form, text_reply, wants_text};
 
 fn ask(subject: AskSubject, choices: Vec<AskChoice>) -> Ask {
     let mut ask = Ask::new(AskId::new("a1"), subject, AskDigest::new("d"), Timestamp::default());
@@ -68,14 +68,17 @@ fn an_approval_shows_what_runs_what_changes_and_what_it_grants() {
 #[test]
 fn only_an_offered_option_approves() {
     let form = form(&approval(), None, &[], Path::new("/project")).unwrap();
-    let decided = |decision| Reply::Answer(Answer::Approval { decision });
+    let decided = |decision| QuestionReply::Answer(Answer::Approval { decision });
     assert_eq!(form.reply(&selected("allow_once")), decided(PermissionDecision::Allow));
     assert_eq!(form.reply(&selected("allow_always")), decided(PermissionDecision::AllowAlways));
     assert_eq!(form.reply(&selected("reject_once")), decided(PermissionDecision::Deny { reason: None }));
-    assert_eq!(form.reply(&json!({ "outcome": { "outcome": "cancelled" } })), Reply::Cancel);
+    assert_eq!(form.reply(&json!({ "outcome": { "outcome": "cancelled" } })), QuestionReply::Cancel);
     for broken in [selected("yes"), json!(null), json!({ "outcome": "selected" }), json!({ "outcome": {} })] {
         let reply = form.reply(&broken);
-        assert!(matches!(reply, Reply::Answer(Answer::Decline { reason: Some(_) })), "{broken}: {reply:?}");
+        assert!(
+            matches!(reply, QuestionReply::Answer(Answer::Decline { reason: Some(_) })),
+            "{broken}: {reply:?}"
+        );
     }
 }
 
@@ -87,18 +90,21 @@ fn a_question_offers_its_choices_or_a_text_field() {
     let choosing = ask(question(), vec![AskChoice::new("red", value("red")), decline()]);
     assert!(!wants_text(&choosing));
     let form = form(&choosing, None, &[], Path::new("/project")).unwrap();
-    assert_eq!(form.reply(&selected("choice_0")), Reply::Answer(value("red")));
-    assert_eq!(form.reply(&selected("decline")), Reply::Answer(Answer::Decline { reason: None }));
+    assert_eq!(form.reply(&selected("choice_0")), QuestionReply::Answer(value("red")));
+    assert_eq!(form.reply(&selected("decline")), QuestionReply::Answer(Answer::Decline { reason: None }));
 
     let free = ask(question(), vec![decline()]);
     assert!(wants_text(&free));
     assert_eq!(text_form("s1", &free)["message"], "Which?");
     assert_eq!(
         text_reply(&json!({"action": "accept", "content": {"answer": "blue"}})),
-        Reply::Answer(value("blue"))
+        QuestionReply::Answer(value("blue"))
     );
-    assert_eq!(text_reply(&json!({"action": "cancel"})), Reply::Cancel);
-    assert_eq!(text_reply(&json!({"action": "decline"})), Reply::Answer(Answer::Decline { reason: None }));
+    assert_eq!(text_reply(&json!({"action": "cancel"})), QuestionReply::Cancel);
+    assert_eq!(
+        text_reply(&json!({"action": "decline"})),
+        QuestionReply::Answer(Answer::Decline { reason: None })
+    );
 }
 
 #[test]
@@ -114,5 +120,5 @@ fn a_plan_lists_its_changes() {
     let form = form(&plan, None, &described, Path::new("/project")).unwrap();
     assert_eq!(form.tool_call.title.as_deref(), Some("Make the planned changes (2)"));
     assert_eq!(form.tool_call.content.as_ref().unwrap().len(), 2);
-    assert_eq!(form.reply(&selected("approve_plan")), Reply::Answer(approve));
+    assert_eq!(form.reply(&selected("approve_plan")), QuestionReply::Answer(approve));
 }

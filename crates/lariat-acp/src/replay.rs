@@ -10,7 +10,7 @@ use std::ops::Range;
 use lariat_core::event::{AgentEvent, EventRecord};
 use lariat_core::id::MessageId;
 
-use crate::transcript::Transcript;
+use crate::transcript::EditorTranscript;
 use crate::wire::Update;
 
 /// Finds what a log leaves behind.
@@ -101,7 +101,7 @@ impl Replay {
     }
 
     /// Returns the updates for the next event.
-    pub(crate) fn updates(&mut self, record: &EventRecord, transcript: &mut Transcript) -> Vec<Update> {
+    pub(crate) fn updates(&mut self, record: &EventRecord, transcript: &mut EditorTranscript) -> Vec<Update> {
         let mut updates = transcript.durable(record);
         if let Some(at) = updates.iter().rposition(|update| matches!(update, Update::Plan { .. })) {
             self.plan = Some(updates.swap_remove(at));

@@ -19,7 +19,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::buffers::EditorBuffers;
 use crate::connection::{Connection, MAX_WAITING};
-use crate::lines::{self, Line, MAX_LINE};
+use crate::lines::{self, InputLine, MAX_LINE};
 use crate::project::Projects;
 use crate::session::OpenSession;
 use crate::wire::{
@@ -98,9 +98,9 @@ pub async fn serve(
 async fn read_all(reader: &mut (impl AsyncBufRead + Unpin), server: &Arc<Server>) -> io::Result<()> {
     while let Some(line) = lines::next(reader, MAX_LINE).await? {
         match line {
-            Line::Whole(line) if line.trim_ascii().is_empty() => {}
-            Line::Whole(line) => server.receive(&line).await,
-            Line::TooLong => {
+            InputLine::Whole(line) if line.trim_ascii().is_empty() => {}
+            InputLine::Whole(line) => server.receive(&line).await,
+            InputLine::TooLong => {
                 let error = RpcError::parse_error(format!("the message has more than {MAX_LINE} bytes"));
                 server.connection.respond(&Value::Null, Err(error)).await;
             }

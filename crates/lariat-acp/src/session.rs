@@ -27,7 +27,7 @@ use uuid::Uuid;
 
 use crate::connection::Connection;
 use crate::project::Project;
-use crate::slash::{self, Command};
+use crate::slash::{self, SlashAction};
 use crate::transcript::user_chunks;
 use crate::wire::draft::{self, Activity};
 use crate::wire::{
@@ -275,20 +275,20 @@ impl OpenSession {
     }
 
     /// Runs a command instead of a registered prompt.
-    pub(crate) async fn command(&self, command_id: CommandId, content: &PromptContent, command: Command) {
+    pub(crate) async fn command(&self, command_id: CommandId, content: &PromptContent, command: SlashAction) {
         if self.opening.connection.protocol() == Protocol::Draft {
             self.repeat(&command_id, content).await;
         }
         let result = match command {
-            Command::Send(action, done) => self.send(*action).await.map(|_| done.to_owned()),
-            Command::Context => {
+            SlashAction::Send(action, done) => self.send(*action).await.map(|_| done.to_owned()),
+            SlashAction::Context => {
                 self.opening.host.sessions.context(&self.id).await.map(|use_| slash::context_text(&use_))
             }
-            Command::Cost => self.view().await.map(|view| slash::cost_text(&view)),
-            Command::Diff => {
+            SlashAction::Cost => self.view().await.map(|view| slash::cost_text(&view)),
+            SlashAction::Diff => {
                 self.opening.host.sessions.diff(&self.id).await.map(|files| slash::diff_text(&files))
             }
-            Command::Refuse(reason) => Ok(reason),
+            SlashAction::Refuse(reason) => Ok(reason),
         };
         let result = match result {
             Ok(text) => {

@@ -13,7 +13,7 @@ use crate::wire::{AvailableCommand, CommandInput};
 
 /// What a command does.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Command {
+pub(crate) enum SlashAction {
     /// Sends an action to the session, and says this when it is done.
     Send(Box<Action>, &'static str),
     /// Shows what fills the context window.
@@ -53,7 +53,7 @@ fn available_command(name: &str, arguments: &str, description: &str) -> Availabl
 }
 
 /// The command that a message invokes; `None` if it is for the model.
-pub(crate) fn parse(message: &PromptContent, project: &Project) -> Option<Command> {
+pub(crate) fn parse(message: &PromptContent, project: &Project) -> Option<SlashAction> {
     let [Content::Text { text }] = message.0.as_slice() else { return None };
     let invoked = text.trim().strip_prefix('/')?;
     let (name, rest) = invoked.split_once(char::is_whitespace).unwrap_or((invoked, ""));
@@ -63,17 +63,17 @@ pub(crate) fn parse(message: &PromptContent, project: &Project) -> Option<Comman
     }
     let rest = rest.trim().to_owned();
     if rest.is_empty() && arguments.starts_with('<') {
-        return Some(Command::Refuse(format!("`/{name}` needs {arguments}")));
+        return Some(SlashAction::Refuse(format!("`/{name}` needs {arguments}")));
     }
-    let send = |action, done| Command::Send(Box::new(action), done);
+    let send = |action, done| SlashAction::Send(Box::new(action), done);
     Some(match name {
         "compact" => send(
             Action::Compact { focus: Some(rest).filter(|focus| !focus.is_empty()) },
             "The conversation is compacted.",
         ),
-        "context" => Command::Context,
-        "cost" => Command::Cost,
-        "diff" => Command::Diff,
+        "context" => SlashAction::Context,
+        "cost" => SlashAction::Cost,
+        "diff" => SlashAction::Diff,
         "rename" => send(Action::Describe { title: Some(rest), tags: None }, "The title is changed."),
         "checkpoint" => send(Action::Checkpoint { label: rest }, "The checkpoint is recorded."),
         _ => send(
@@ -134,7 +134,7 @@ pub(crate) fn diff_text(files: &[FileDiff]) -> String {
 mod tests {
     use lariat_api::{Action, PromptContent};
 
-    use super::{COMMANDS, Command, available, parse};
+    use super::{COMMANDS, SlashAction, available, parse};
     use crate::project::{Project, SlashCommand};
 
     #[test]
@@ -142,14 +142,14 @@ mod tests {
         let project = Project::default();
         let parsed = |text: &str| parse(&PromptContent::text(text), &project);
         let action = |text: &str| match parsed(text) {
-            Some(Command::Send(action, _)) => *action,
+            Some(SlashAction::Send(action, _)) => *action,
             other => panic!("{text}: {other:?}"),
         };
         assert_eq!(action("/compact the parser "), Action::Compact { focus: Some("the parser".to_owned()) });
         assert_eq!(action("/compact"), Action::Compact { focus: None });
         assert_eq!(action("/checkpoint a b"), Action::Checkpoint { label: "a b".to_owned() });
-        assert_eq!(parsed("/cost"), Some(Command::Cost));
-        assert!(matches!(parsed("/rename  "), Some(Command::Refuse(why)) if why.contains("<title>")));
+        assert_eq!(parsed("/cost"), Some(SlashAction::Cost));
+        assert!(matches!(parsed("/rename  "), Some(SlashAction::Refuse(why)) if why.contains("<title>")));
         for message in ["compact", "/compacted", "/usr/bin is full", "/review", "//cost"] {
             assert_eq!(parsed(message), None, "{message}");
         }

@@ -21,7 +21,7 @@ use crate::wire::{
 };
 
 /// What the editor has seen of a session.
-pub(crate) struct Transcript {
+pub(crate) struct EditorTranscript {
     directory: PathBuf,
     editor: ClientCapabilities,
     protocol: Protocol,
@@ -48,7 +48,7 @@ struct StreamedReply {
     has_gap: bool,
 }
 
-impl Transcript {
+impl EditorTranscript {
     /// Starts with an empty conversation in a directory.
     pub(crate) fn new(directory: PathBuf, editor: ClientCapabilities, protocol: Protocol) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl Transcript {
         (self.expects_own, self.newest_own) = (true, None);
     }
 
-    /// The message that [`Transcript::expect_own_message`] announced, once it was recorded.
+    /// The message that [`EditorTranscript::expect_own_message`] announced, once it was recorded.
     pub(crate) fn own_message(&mut self) -> Option<MessageId> {
         self.newest_own.take()
     }

@@ -17,7 +17,7 @@ use lariat_core::usage::Usage;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::Transcript;
+use super::EditorTranscript;
 use crate::replay::{Replay, Survey};
 use crate::wire::{ClientCapabilities, Protocol, Update};
 
@@ -84,11 +84,15 @@ fn agent_end() -> AgentEvent {
     AgentEvent::AgentEnd { messages, usage, outcome: RunOutcome::Aborted, rejection: None }
 }
 
-struct Editor(Transcript);
+struct Editor(EditorTranscript);
 
 impl Editor {
     fn new() -> Self {
-        Self(Transcript::new(PathBuf::from("/project"), ClientCapabilities::default(), Protocol::Stable))
+        Self(EditorTranscript::new(
+            PathBuf::from("/project"),
+            ClientCapabilities::default(),
+            Protocol::Stable,
+        ))
     }
 
     fn durable(&mut self, event: AgentEvent) -> Vec<Value> {
@@ -243,7 +247,7 @@ fn what_ends_a_run_is_visible_in_every_editor() {
     let plain = Editor::new().durable(reached());
     assert!(said(&plain)[0].1.contains("the cost limit is reached"), "{plain:?}");
     let mut editor =
-        Editor(Transcript::new(PathBuf::from("/project"), ClientCapabilities::all(), Protocol::Stable));
+        Editor(EditorTranscript::new(PathBuf::from("/project"), ClientCapabilities::all(), Protocol::Stable));
     let notice =
         json!({"sessionUpdate": "notice", "severity": "warning", "title": "the cost limit is reached"});
     assert_eq!(editor.durable(reached()), [notice]);

@@ -49,7 +49,7 @@ const HARMLESS_DEVICES: &[&str] =
     &["null", "stdout", "stderr", "stdin", "tty", "zero", "full", "fd", "pts", "shm", "tcp", "udp"];
 
 /// Where a command runs and what surrounds it.
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct CommandContext<'a> {
     pub(crate) places: &'a SessionDirectories,
     /// The directories that belong to the workspace.
     pub(crate) workspace: &'a [PathBuf],
@@ -61,7 +61,7 @@ pub(crate) struct Surroundings<'a> {
 pub(crate) fn critical_reason(
     command: &Command,
     directories: &[PathBuf],
-    surroundings: &Surroundings<'_>,
+    surroundings: &CommandContext<'_>,
 ) -> Option<String> {
     let inner = || {
         let from = |at: usize| Some(Command { words: command.words.get(at..)?.to_vec(), ..command.clone() });
@@ -78,7 +78,7 @@ pub(crate) fn critical_reason(
 fn destruction_reason(
     command: &Command,
     directories: &[PathBuf],
-    surroundings: &Surroundings<'_>,
+    surroundings: &CommandContext<'_>,
 ) -> Option<String> {
     let program = base(&command.words.first()?.text);
     let words = || command.words.iter().skip(1).map(|word| word.text.as_str());
@@ -131,7 +131,7 @@ fn destruction_reason(
 fn vital_target(
     targets: &[Operand],
     directories: &[PathBuf],
-    surroundings: &Surroundings<'_>,
+    surroundings: &CommandContext<'_>,
     except: &dyn Fn(&Path) -> bool,
 ) -> Option<String> {
     targets.iter().find_map(|target| {
@@ -159,14 +159,14 @@ fn vital_target(
 }
 
 /// Whether a path is the root, a top-level directory, the home directory, the workspace, the project, or a parent of one.
-fn is_vital(path: &Path, surroundings: &Surroundings<'_>) -> bool {
+fn is_vital(path: &Path, surroundings: &CommandContext<'_>) -> bool {
     path.components().count() <= 2
         || surroundings.places.home.starts_with(path)
         || surroundings.places.project.starts_with(path)
         || surroundings.workspace.iter().any(|own| own.starts_with(path))
 }
 
-fn describe_vital(path: &Path, surroundings: &Surroundings<'_>) -> String {
+fn describe_vital(path: &Path, surroundings: &CommandContext<'_>) -> String {
     let what = if path == surroundings.places.home {
         "the home directory"
     } else if surroundings.workspace.iter().any(|own| own == path) {

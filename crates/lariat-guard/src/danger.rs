@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use lariat_core::permission::DangerLevel;
 
 use crate::check_context::CheckContext;
-use crate::critical::{Surroundings, critical_reason};
+use crate::critical::{CommandContext, critical_reason};
 use crate::matched_files::MatchedFiles;
 use crate::operand::{Operand, literal_operands, operands, possible_operands};
 use crate::part::{Access, Part, PartKind, TouchedFile};
@@ -112,7 +112,7 @@ impl<'a> ScriptWalk<'a> {
         }
         part.changes = part.danger != DangerLevel::Safe && !(plain && reading.is_some());
         if reading.is_none() {
-            let surroundings = Surroundings {
+            let surroundings = CommandContext {
                 places: &context.places,
                 workspace: &context.workspace,
                 resolver: context.resolver.as_ref(),

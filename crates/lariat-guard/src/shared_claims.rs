@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use crate::state_file::{Presence, StateFile};
+use crate::state_file::{PresenceLock, StateFile};
 
 /// Another session is changing the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,7 +31,7 @@ pub(crate) struct SharedClaims {
     file: StateFile,
     lease: Duration,
     /// The sessions of this process that claimed a file.
-    present: Mutex<BTreeMap<String, Presence>>,
+    present: Mutex<BTreeMap<String, PresenceLock>>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -92,13 +92,13 @@ impl SharedClaims {
         if present.contains_key(session) {
             return true;
         }
-        let Ok(presence) = Presence::announce(self.presence_path(session)) else { return false };
+        let Ok(presence) = PresenceLock::announce(self.presence_path(session)) else { return false };
         present.insert(session.to_owned(), presence);
         true
     }
 
     fn is_present(&self, session: &str) -> bool {
-        Presence::is_at(&self.presence_path(session))
+        PresenceLock::is_at(&self.presence_path(session))
     }
 
     fn presence_path(&self, session: &str) -> PathBuf {

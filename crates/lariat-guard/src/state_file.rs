@@ -25,12 +25,12 @@ pub struct StateFile {
 
 /// Shows other processes that its owner lives. Ends when dropped and when the process ends.
 #[derive(Debug)]
-pub(crate) struct Presence {
+pub(crate) struct PresenceLock {
     path: PathBuf,
     _locked: File,
 }
 
-impl Presence {
+impl PresenceLock {
     /// Announces the owner by a lock on the file at `path`.
     pub(crate) fn announce(path: PathBuf) -> io::Result<Self> {
         make_private(path.parent().unwrap_or(Path::new(".")))?;
@@ -51,7 +51,7 @@ impl Presence {
     }
 }
 
-impl Drop for Presence {
+impl Drop for PresenceLock {
     fn drop(&mut self) {
         // If this fails, the next process that checks removes the file.
         let _ = std::fs::remove_file(&self.path);

@@ -18,17 +18,17 @@ pub(crate) type FileIdentity = (u64, u64);
 
 /// What is at a path where a socket should be.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum FoundFile {
     Nothing,
     Socket(FileIdentity),
     Other,
 }
 
-pub(crate) fn find(path: &Path) -> io::Result<Found> {
+pub(crate) fn find(path: &Path) -> io::Result<FoundFile> {
     match std::fs::symlink_metadata(path) {
-        Ok(data) if data.file_type().is_socket() => Ok(Found::Socket((data.dev(), data.ino()))),
-        Ok(_) => Ok(Found::Other),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Found::Nothing),
+        Ok(data) if data.file_type().is_socket() => Ok(FoundFile::Socket((data.dev(), data.ino()))),
+        Ok(_) => Ok(FoundFile::Other),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(FoundFile::Nothing),
         Err(error) => Err(error),
     }
 }

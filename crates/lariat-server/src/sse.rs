@@ -7,7 +7,7 @@ const LONGEST: usize = 256 << 20;
 
 /// An event, or a comment, by which a host shows that it is alive.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Frame {
+pub(crate) enum SseFrame {
     /// An event.
     Event {
         /// Its name.
@@ -46,20 +46,20 @@ impl Decoder {
     }
 
     /// Returns the next event of the bytes that arrived.
-    pub(crate) fn next(&mut self) -> Option<Frame> {
+    pub(crate) fn next(&mut self) -> Option<SseFrame> {
         while let Some(line) = self.line() {
             if line.is_empty() {
                 let name = std::mem::take(&mut self.name);
                 // A name without data is not an event.
                 if let Some(data) = self.data.take() {
-                    return Some(Frame::Event { name, data });
+                    return Some(SseFrame::Event { name, data });
                 }
                 continue;
             }
             let (field, value) = line.split_once(':').unwrap_or((&line, ""));
             let value = value.strip_prefix(' ').unwrap_or(value);
             match field {
-                "" => return Some(Frame::Comment),
+                "" => return Some(SseFrame::Comment),
                 "event" => value.clone_into(&mut self.name),
                 "data" => match &mut self.data {
                     Some(data) => {
@@ -93,14 +93,14 @@ impl Decoder {
 mod tests {
     use super::*;
 
-    fn event(name: &str, data: &str) -> Frame {
-        Frame::Event { name: name.to_owned(), data: data.to_owned() }
+    fn event(name: &str, data: &str) -> SseFrame {
+        SseFrame::Event { name: name.to_owned(), data: data.to_owned() }
     }
 
     #[test]
     fn reads_the_same_events_however_the_bytes_are_cut() {
         let text = "event: a\nid: g-1\ndata: {\"x\": \"ü\"}\n\n:\n\nevent:b\r\ndata:1\r\ndata: 2\r\n\r\nevent: lost\n\nretry: 5\ndata\n\n";
-        let expected = [event("a", "{\"x\": \"ü\"}"), Frame::Comment, event("b", "1\n2"), event("", "")];
+        let expected = [event("a", "{\"x\": \"ü\"}"), SseFrame::Comment, event("b", "1\n2"), event("", "")];
         for size in 1..=text.len() {
             let mut decoder = Decoder::default();
             let mut frames = Vec::new();

@@ -20,7 +20,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::socket_files::{self, FileIdentity, Found, LockFile};
+use crate::socket_files::{self, FileIdentity, FoundFile, LockFile};
 
 /// The most connections at a time. Further clients wait in the queue of the kernel.
 const MAX_CONNECTIONS: usize = 512;
@@ -83,14 +83,16 @@ impl HostSocket {
         held.map_err(|_| BindError::LockHeld(path.to_owned()))??;
         // The lock is ours, so no host serves a socket at this path.
         match socket_files::find(path).map_err(refused)? {
-            Found::Nothing => {}
-            Found::Socket(_) => socket_files::remove(path).map_err(refused)?,
-            Found::Other => return Err(BindError::NotASocket(path.to_owned())),
+            FoundFile::Nothing => {}
+            FoundFile::Socket(_) => socket_files::remove(path).map_err(refused)?,
+            FoundFile::Other => return Err(BindError::NotASocket(path.to_owned())),
         }
         let listener = UnixListener::bind(path).map_err(refused)?;
         socket_files::make_private(path).map_err(refused)?;
         match socket_files::find(path).map_err(refused)? {
-            Found::Socket(identity) => Ok(Self { listener, path: path.to_owned(), identity, _lock: lock }),
+            FoundFile::Socket(identity) => {
+                Ok(Self { listener, path: path.to_owned(), identity, _lock: lock })
+            }
             _ => Err(BindError::NotASocket(path.to_owned())),
         }
     }
@@ -119,7 +121,7 @@ impl HostSocket {
             }
         }
         // The lock is still ours, so a socket of another identity is not the work of a host. Leave it alone.
-        if socket_files::find(&path).is_ok_and(|found| found == Found::Socket(identity)) {
+        if socket_files::find(&path).is_ok_and(|found| found == FoundFile::Socket(identity)) {
             let _ = socket_files::remove(&path);
         }
         // Only now, so that the socket of a host that does not respond any more is gone.

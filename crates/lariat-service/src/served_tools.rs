@@ -181,22 +181,22 @@ impl SessionTools {
                 request.mode.clone_from(&self.mode);
                 let view = self.host().await?.create(request).await?;
                 self.prompt(&view.session_id, task).await?;
-                self.state(&view.session_id, Shown::Reply).await
+                self.state(&view.session_id, ShownPart::Reply).await
             }
             SEND => {
                 let view = self.view(arguments).await?;
                 self.prompt(&view.session_id, required(arguments, "message")?).await?;
-                self.state(&view.session_id, Shown::Reply).await
+                self.state(&view.session_id, ShownPart::Reply).await
             }
             WAIT => {
                 let view = self.view(arguments).await?;
                 let seconds = arguments.get("seconds").and_then(Value::as_u64).unwrap_or(WAIT_SECONDS);
                 self.wait(&view.session_id, Duration::from_secs(seconds.min(MAX_WAIT_SECONDS))).await?;
-                self.state(&view.session_id, Shown::Reply).await
+                self.state(&view.session_id, ShownPart::Reply).await
             }
             _ => {
                 let view = self.view(arguments).await?;
-                self.state(&view.session_id, Shown::Conversation).await
+                self.state(&view.session_id, ShownPart::Conversation).await
             }
         }
     }
@@ -246,7 +246,7 @@ impl SessionTools {
     }
 
     /// Describes a session to the client.
-    async fn state(&self, id: &SessionId, shown: Shown) -> Result<McpToolCallResult, Problem> {
+    async fn state(&self, id: &SessionId, shown: ShownPart) -> Result<McpToolCallResult, Problem> {
         let host = self.host().await?;
         let view = host.view(id).await?;
         let mut request = LogRequest::default();
@@ -259,11 +259,11 @@ impl SessionTools {
             }
         }
         let (name, text) = match shown {
-            Shown::Reply => {
+            ShownPart::Reply => {
                 let reply = said.into_iter().rev().find(|(who, _)| *who == "agent").map(|(_, text)| text);
                 ("reply", reply.filter(|_| view.status != SessionStatus::Running).unwrap_or_default())
             }
-            Shown::Conversation => {
+            ShownPart::Conversation => {
                 let lines = said.into_iter().map(|(who, text)| format!("{who}: {text}"));
                 ("conversation", lines.collect::<Vec<_>>().join("\n\n"))
             }
@@ -304,7 +304,7 @@ impl SessionTools {
 
 /// What the description of a session contains.
 #[derive(Clone, Copy)]
-enum Shown {
+enum ShownPart {
     /// The newest reply of the agent.
     Reply,
     /// Everything that was said.

@@ -28,7 +28,7 @@ use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION, Import}
 use lariat_core::id::{EventId, SessionId};
 use lariat_core::store::{Append, BlobHash, Epoch, StoreError};
 
-use self::frame::{FrameReader, FrameWriter, Item};
+use self::frame::{ArchiveItem, FrameReader, FrameWriter};
 use crate::content;
 use crate::record::{Chain, SealedRecord, event_of};
 
@@ -169,7 +169,7 @@ pub async fn import(
     let mut blobs = HashMap::new();
     while let Some(item) = file.next()? {
         match item {
-            Item::Blob(hash, bytes) => {
+            ArchiveItem::Blob(hash, bytes) => {
                 let kept = store.put_blob(&bytes).await?;
                 if kept != hash {
                     let what = format!("the store returned address {1} for blob {0}", hash.0, kept.0);
@@ -177,7 +177,7 @@ pub async fn import(
                 }
                 blobs.insert(hash, bytes);
             }
-            Item::Record(record) => {
+            ArchiveItem::Record(record) => {
                 let event = unpack_event(store, &record, &blobs).await?;
                 // Most blobs are referenced once, by the record after them. Other blobs are read from the store.
                 blobs.clear();

@@ -45,7 +45,7 @@ pub struct PackedEvent {
 }
 
 #[derive(Serialize)]
-struct WithBlobs<'a> {
+struct EventWithBlobs<'a> {
     #[serde(flatten)]
     event: &'a Value,
     #[serde(rename = "$blobs")]
@@ -72,7 +72,7 @@ pub fn pack(event: &EventRecord) -> Result<PackedEvent, StoreError> {
     if blobs.is_empty() {
         return Ok(PackedEvent { body, blobs });
     }
-    let body = serde_json::to_vec(&WithBlobs { event: &json, blobs: places }).map_err(unwritable)?;
+    let body = serde_json::to_vec(&EventWithBlobs { event: &json, blobs: places }).map_err(unwritable)?;
     Ok(PackedEvent { body, blobs })
 }
 

@@ -52,7 +52,7 @@ pub use model::{Approval, MakeCall, ModelScript, PlannedReply, Turn};
 pub use report::{Failure, Report};
 pub use script::{Client, Script};
 
-use script::Watched;
+use script::WatchMode;
 use stage::{CrashPoint, Stage, StoreFaults};
 use tokio::time::sleep;
 
@@ -181,7 +181,7 @@ async fn run_once(
 }
 
 async fn play(stage: &mut Stage, script: &Script, point: CrashPoint) -> Result<(), (usize, String)> {
-    if script.watched == Watched::ByClients {
+    if script.watched == WatchMode::ByClients {
         stage.attach().await.map_err(|problem| (0, problem))?;
     }
     for (number, step) in script.steps.iter().enumerate() {

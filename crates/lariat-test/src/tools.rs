@@ -20,7 +20,7 @@ use lariat_core::tool::{AgentTool, ToolContext, ToolEffects, ToolError, ToolResu
 use serde_json::{Value, json};
 
 pub use act::Act;
-use act::{ActStep, End, OnCancel};
+use act::{ActStep, OnCancel, ToolEnd};
 pub use ledger::{Ending, Execution, Ledger};
 
 /// A tool call, as a script receives it.
@@ -116,14 +116,14 @@ impl LedgerTool {
             }
         }
         match act.end {
-            End::Return(answer) => answer,
+            ToolEnd::Return(answer) => answer,
             // Not `panic!`, which would print a message for a deliberate panic.
-            End::Panic(message) => std::panic::resume_unwind(Box::new(message)),
-            End::Never if act.on_cancel == OnCancel::Stop => {
+            ToolEnd::Panic(message) => std::panic::resume_unwind(Box::new(message)),
+            ToolEnd::Never if act.on_cancel == OnCancel::Stop => {
                 context.cancel.cancelled().await;
                 Err(ToolError::Cancelled)
             }
-            End::Never => std::future::pending().await,
+            ToolEnd::Never => std::future::pending().await,
         }
     }
 

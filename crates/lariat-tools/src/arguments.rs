@@ -13,13 +13,13 @@ use serde_json::{Map, Value, json};
 pub struct Field {
     name: &'static str,
     kind: Kind,
-    need: Need,
+    need: ArgumentNeed,
     description: &'static str,
 }
 
 /// Whether an argument may be omitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Need {
+enum ArgumentNeed {
     Required,
     Optional,
 }
@@ -44,12 +44,12 @@ pub enum Kind {
 impl Field {
     /// An argument that must be present.
     pub const fn required(name: &'static str, kind: Kind, description: &'static str) -> Self {
-        Self { name, kind, need: Need::Required, description }
+        Self { name, kind, need: ArgumentNeed::Required, description }
     }
 
     /// An argument that may be omitted or null.
     pub const fn optional(name: &'static str, kind: Kind, description: &'static str) -> Self {
-        Self { name, kind, need: Need::Optional, description }
+        Self { name, kind, need: ArgumentNeed::Optional, description }
     }
 }
 
@@ -66,7 +66,7 @@ pub fn schema(fields: &[Field]) -> Value {
         })
         .collect();
     let required: Vec<_> =
-        fields.iter().filter(|field| field.need == Need::Required).map(|field| field.name).collect();
+        fields.iter().filter(|field| field.need == ArgumentNeed::Required).map(|field| field.name).collect();
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
@@ -107,7 +107,7 @@ fn check_object(fields: &[Field], place: &str, sent: &Value, mistakes: &mut Vec<
     for field in fields {
         let inner = join(place, field.name);
         match object.get(field.name) {
-            None | Some(Value::Null) if field.need == Need::Optional => {}
+            None | Some(Value::Null) if field.need == ArgumentNeed::Optional => {}
             None | Some(Value::Null) => {
                 mistakes.push(format!("`{inner}` is missing ({})", expected(&field.kind)));
             }

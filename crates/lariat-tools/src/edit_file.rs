@@ -9,7 +9,7 @@ use crate::Workbench;
 use crate::arguments::{Field, Kind};
 use crate::document::{Document, result, surroundings};
 use crate::file_tool::FileTool;
-use crate::matching::{ALL, Edit, NEW, OLD, replacements};
+use crate::matching::{ALL, NEW, OLD, TextEdit, replacements};
 
 /// The tool `edit_file`.
 pub(crate) struct EditFile;
@@ -19,7 +19,7 @@ pub(crate) struct EditFile;
 pub(crate) struct Arguments {
     path: String,
     #[serde(flatten)]
-    edit: Edit,
+    edit: TextEdit,
 }
 
 impl FileTool for EditFile {

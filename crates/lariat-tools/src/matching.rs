@@ -15,7 +15,7 @@ use crate::document::counted;
 
 /// One replacement, as a model requests it.
 #[derive(Clone, Deserialize)]
-pub(crate) struct Edit {
+pub(crate) struct TextEdit {
     pub(crate) old_string: String,
     pub(crate) new_string: String,
     replace_all: Option<bool>,
@@ -44,7 +44,7 @@ pub(crate) struct Replacement {
 /// Maximum number of lines to name in a message.
 const MAX_NAMED: usize = 10;
 
-impl Edit {
+impl TextEdit {
     /// Applies the replacement to a text.
     pub(crate) fn apply(&self, path: &str, text: &Text) -> Result<Replacement, ToolError> {
         let refuse = |words: String| Err(ToolError::Failed(words));

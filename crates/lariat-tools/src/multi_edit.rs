@@ -10,7 +10,7 @@ use crate::Workbench;
 use crate::arguments::{Field, Kind};
 use crate::document::{Document, counted, result};
 use crate::file_tool::FileTool;
-use crate::matching::{ALL, Edit, NEW, OLD, replacements};
+use crate::matching::{ALL, NEW, OLD, TextEdit, replacements};
 
 /// Maximum number of replacements per call.
 const MAX_EDITS: usize = 200;
@@ -22,7 +22,7 @@ pub(crate) struct MultiEdit;
 #[derive(Clone, Deserialize)]
 pub(crate) struct Arguments {
     path: String,
-    edits: Vec<Edit>,
+    edits: Vec<TextEdit>,
 }
 
 impl FileTool for MultiEdit {

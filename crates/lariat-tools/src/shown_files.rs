@@ -24,7 +24,7 @@ const MAX_PARTS: usize = 64;
 
 /// The unit in which a part of a file is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unit {
+pub(crate) enum ShownUnit {
     Line,
     #[cfg_attr(not(feature = "pdf"), expect(dead_code, reason = "only PDFs have pages"))]
     Page,
@@ -34,8 +34,8 @@ pub(crate) enum Unit {
 
 /// A part of a file, from `first` to `last`, starting at 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
-    pub(crate) unit: Unit,
+pub(crate) struct ShownPart {
+    pub(crate) unit: ShownUnit,
     pub(crate) first: u64,
     pub(crate) last: u64,
 }
@@ -55,17 +55,18 @@ struct ShownFile {
     settled: bool,
     /// Number of units of the whole file, if its end was seen.
     total: Option<u64>,
-    parts: VecDeque<(Part, String)>,
+    parts: VecDeque<(ShownPart, String)>,
 }
 
 impl ShownFile {
     /// Returns the part that contains the requested one, and the tool call that showed it.
-    fn covers(&self, requested: Part) -> Option<(Part, String)> {
+    fn covers(&self, requested: ShownPart) -> Option<(ShownPart, String)> {
         let last = self.total.map_or(requested.last, |total| requested.last.min(total));
-        let fits =
-            |part: &Part| part.unit == requested.unit && part.first <= requested.first && last <= part.last;
+        let fits = |part: &ShownPart| {
+            part.unit == requested.unit && part.first <= requested.first && last <= part.last
+        };
         let found = self.parts.iter().find(|(part, _)| requested.first <= last && fits(part));
-        found.map(|(part, call)| (Part { first: requested.first, last, ..*part }, call.clone()))
+        found.map(|(part, call)| (ShownPart { first: requested.first, last, ..*part }, call.clone()))
     }
 }
 
@@ -81,7 +82,7 @@ impl ShownFiles {
         context: &ToolContext,
         path: &str,
         stamp: &Stamp,
-        requested: Part,
+        requested: ShownPart,
     ) -> Option<(ToolResult, FileVersion)> {
         let files = self.lock();
         let shown = files.get(&key(context, path))?;
@@ -95,7 +96,7 @@ impl ShownFiles {
         context: &ToolContext,
         path: &str,
         known: &FileVersion,
-        requested: Part,
+        requested: ShownPart,
     ) -> Option<ToolResult> {
         let mut files = self.lock();
         let shown = files.get_mut(&key(context, path))?;
@@ -114,7 +115,7 @@ impl ShownFiles {
         context: &ToolContext,
         path: &str,
         known: &FileVersion,
-        part: Part,
+        part: ShownPart,
         total: Option<u64>,
     ) {
         if self.forgets {
@@ -155,14 +156,14 @@ fn key(context: &ToolContext, path: &str) -> (SessionId, String) {
     (context.session_id.clone(), path.to_owned())
 }
 
-fn unchanged(path: &str, (part, call): &(Part, String), size: u64) -> ToolResult {
+fn unchanged(path: &str, (part, call): &(ShownPart, String), size: u64) -> ToolResult {
     let (first, last) = (part.first, part.last);
     let what = match part.unit {
-        Unit::Image => "it was".to_owned(),
-        Unit::Line if first == last => format!("line {first} was"),
-        Unit::Line => format!("lines {first}-{last} were"),
-        Unit::Page if first == last => format!("page {first} was"),
-        Unit::Page => format!("pages {first}-{last} were"),
+        ShownUnit::Image => "it was".to_owned(),
+        ShownUnit::Line if first == last => format!("line {first} was"),
+        ShownUnit::Line => format!("lines {first}-{last} were"),
+        ShownUnit::Page if first == last => format!("page {first} was"),
+        ShownUnit::Page => format!("pages {first}-{last} were"),
     };
     let text = format!(
         "`{path}` has not changed since {what} shown by the tool call `{call}`. If you can no longer see that, read it with `again` set.\n"

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-const fn lines(first: u64, last: u64) -> Part {
-    Part { unit: Unit::Line, first, last }
+const fn lines(first: u64, last: u64) -> ShownPart {
+    ShownPart { unit: ShownUnit::Line, first, last }
 }
 
 fn context(session: &str) -> ToolContext {

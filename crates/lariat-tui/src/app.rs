@@ -144,7 +144,7 @@ impl Setup {
 
 /// What a key that was pressed just now arms: the same key again does it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Armed {
+enum ArmedKey {
     /// Quits.
     Quit,
     /// Opens the list of messages to rewind to.
@@ -199,7 +199,7 @@ pub struct App {
     notice: Option<Notice>,
     /// The time of the newest input.
     now: Timestamp,
-    armed: Option<Armed>,
+    armed: Option<ArmedKey>,
     effects: Vec<Effect>,
     /// Rows of the application itself that go to the scrollback.
     finished: Vec<String>,

@@ -264,17 +264,17 @@ impl Asks {
         let marked: Vec<ToolCallId> =
             self.changes().into_iter().filter(|change| !self.unmarked.contains(change)).collect();
         match answers::letter(ask, letter, &marked, self.is_confined) {
-            answers::Meaning::Answer(answer) => self.answer(answer, now),
-            answers::Meaning::Reason => {
+            answers::LetterMeaning::Answer(answer) => self.answer(answer, now),
+            answers::LetterMeaning::Reason => {
                 self.focus = Focus::Field { purpose: Purpose::Reason, text: String::new() };
                 Outcome::Changed
             }
-            answers::Meaning::Whole => {
+            answers::LetterMeaning::Whole => {
                 self.is_whole = !self.is_whole;
                 self.scroll = 0;
                 Outcome::Changed
             }
-            answers::Meaning::Mark => {
+            answers::LetterMeaning::Mark => {
                 if let Some(change) = self.changes().get(self.change)
                     && !self.unmarked.remove(change)
                 {
@@ -282,7 +282,7 @@ impl Asks {
                 }
                 Outcome::Changed
             }
-            answers::Meaning::None => Outcome::Changed,
+            answers::LetterMeaning::None => Outcome::Changed,
         }
     }
 

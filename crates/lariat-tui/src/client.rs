@@ -144,7 +144,7 @@ pub struct Client<W> {
     history: Option<History>,
     directory: String,
     runs_go_on: bool,
-    state: work::State,
+    state: work::ClientState,
 }
 
 impl<W> std::fmt::Debug for Client<W> {
@@ -183,7 +183,7 @@ impl<W: Write> Client<W> {
             runs_go_on: setup.runs_go_on,
             app: App::new(setup),
             screen,
-            state: work::State::new(Arc::clone(&sessions), Arc::clone(&machine)),
+            state: work::ClientState::new(Arc::clone(&sessions), Arc::clone(&machine)),
             sessions,
             input,
             size,

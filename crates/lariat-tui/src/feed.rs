@@ -135,7 +135,7 @@ struct Reader {
 }
 
 /// The client is gone.
-struct Detached;
+struct ClientGone;
 
 impl Reader {
     async fn run(&mut self) {
@@ -165,7 +165,7 @@ impl Reader {
     }
 
     /// Reads until the connection is lost, and returns why.
-    async fn connect(&mut self, is_again: bool) -> Result<Problem, Detached> {
+    async fn connect(&mut self, is_again: bool) -> Result<Problem, ClientGone> {
         let request = match &self.after {
             Some(after) => LogRequest::follow(after.clone()),
             None => LogRequest::follow_last(SHOWN),
@@ -191,7 +191,7 @@ impl Reader {
         &mut self,
         mut log: ItemStream<LogItem>,
         mut live: ItemStream<Live>,
-    ) -> Result<Problem, Detached> {
+    ) -> Result<Problem, ClientGone> {
         loop {
             while let Some(event) = self.order.due() {
                 self.deliver(FeedItem::Live(event)).await?;
@@ -231,8 +231,8 @@ impl Reader {
         }
     }
 
-    async fn deliver(&self, item: FeedItem) -> Result<(), Detached> {
-        self.sender.send(item).await.map_err(|_| Detached)
+    async fn deliver(&self, item: FeedItem) -> Result<(), ClientGone> {
+        self.sender.send(item).await.map_err(|_| ClientGone)
     }
 }
 

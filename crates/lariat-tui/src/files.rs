@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use ignore::WalkBuilder;
 
-use crate::fuzzy::{self, Found};
+use crate::fuzzy::{self, FuzzyMatch};
 
 /// Maximum number of paths in the index.
 pub const MAX_PATHS: usize = 200_000;
@@ -166,7 +166,7 @@ fn best(paths: &[Arc<str>], query: &str, most: usize, recent: &[String]) -> Vec<
     let mut matches = fuzzy::find(&query, &texts);
     matches.truncate(RANKED.max(most));
     let lower = query.to_lowercase();
-    let points = |found: &Found| {
+    let points = |found: &FuzzyMatch| {
         let path = texts.get(found.at).copied().unwrap_or_default();
         let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_lowercase();
         let in_name = if name.contains(&lower) { NAME_POINTS } else { 0 };

@@ -12,7 +12,7 @@ const CHUNK: usize = 4_096;
 
 /// A text that matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FuzzyMatch {
     /// Its place in the list.
     pub(crate) at: usize,
     /// How well it matches; a matched character has 16 points.
@@ -21,7 +21,7 @@ pub(crate) struct Found {
 
 /// The texts that match every word of a query, best first; of equals, the one that comes first. An empty query matches
 /// everything. At most about [`MAX_MATCHES`], from the start of the list.
-pub(crate) fn find(query: &str, texts: &[&str]) -> Vec<Found> {
+pub(crate) fn find(query: &str, texts: &[&str]) -> Vec<FuzzyMatch> {
     // Each word is plain text, without the special characters of the matcher's own query language.
     let words: Vec<Pattern> = query.split_whitespace().map(Pattern::from).collect();
     let mut matcher = Matcher::from_patterns(&words, &Config::default().sort(SortStrategy::IndexAsc));
@@ -35,7 +35,10 @@ pub(crate) fn find(query: &str, texts: &[&str]) -> Vec<Found> {
     }
     // Stable: of equals, the one that comes first stays first.
     radix_sort_matches(&mut found);
-    found.iter().map(|found| Found { at: found.index as usize, points: u32::from(found.score) }).collect()
+    found
+        .iter()
+        .map(|found| FuzzyMatch { at: found.index as usize, points: u32::from(found.score) })
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The table of `/` commands.
 //!
 //! The table is data: the composer completes from it, the help shows it, and [`parse`] finds a command by its name.
-//! What a [`Verb`] does is in the application. Invariant: a text that names no command of the table is not taken
+//! What a [`CommandName`] does is in the application. Invariant: a text that names no command of the table is not taken
 //! for a message, so that the caller can leave it in the draft.
 
 /// A command that a user types after `/`.
@@ -14,12 +14,12 @@ pub struct SlashCommand {
     /// What it does, in one line.
     pub summary: &'static str,
     /// What the application does.
-    pub verb: Verb,
+    pub verb: CommandName,
 }
 
 /// What a command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verb {
+pub enum CommandName {
     /// Shows the commands and keys.
     Help,
     /// Changes the permission mode.
@@ -86,57 +86,62 @@ const fn command(
     name: &'static str,
     arguments: &'static str,
     summary: &'static str,
-    verb: Verb,
+    verb: CommandName,
 ) -> SlashCommand {
     SlashCommand { name, arguments, summary, verb }
 }
 
 /// All commands, in the order of the help.
 pub const COMMANDS: &[SlashCommand] = &[
-    command("help", "", "Show commands and keys", Verb::Help),
-    command("mode", "[name]", "Show or change the permission mode", Verb::Mode),
-    command("model", "[name] [effort]", "Show or change the model", Verb::Model),
-    command("plan", "", "Switch to plan mode: collect changes for approval", Verb::Plan),
-    command("permissions", "", "Show the permission mode and rules", Verb::Permissions),
+    command("help", "", "Show commands and keys", CommandName::Help),
+    command("mode", "[name]", "Show or change the permission mode", CommandName::Mode),
+    command("model", "[name] [effort]", "Show or change the model", CommandName::Model),
+    command("plan", "", "Switch to plan mode: collect changes for approval", CommandName::Plan),
+    command("permissions", "", "Show the permission mode and rules", CommandName::Permissions),
     command(
         "compact",
         "[focus|undo]",
         "Summarize the conversation to free context, or undo that",
-        Verb::Compact,
+        CommandName::Compact,
     ),
-    command("context", "", "Show what fills the context window", Verb::Context),
-    command("cost", "", "Show tokens and cost of this session", Verb::Cost),
-    command("diff", "", "Show file changes of this session", Verb::Diff),
-    command("sessions", "[words]", "Find and open a session", Verb::Sessions),
-    command("resume", "[id]", "Open a session", Verb::Resume),
-    command("new", "", "Start a new session", Verb::New),
-    command("fork", "", "Continue in a copy of this session", Verb::Fork),
-    command("rewind", "[n]", "Go back n of your messages [1]", Verb::Rewind),
-    command("agents", "", "List sub-agents and forks, and open one", Verb::Agents),
-    command("share", "[file]", "Export this session to a file", Verb::Share),
-    command("checkpoint", "<label>", "Name a point to return to", Verb::Checkpoint),
-    command("restore", "<label> [conversation|files|both]", "Return to a checkpoint [both]", Verb::Restore),
-    command("rename", "<title>", "Change the title of this session", Verb::Rename),
-    command("pager", "[all]", "Show the transcript; all: with earlier events", Verb::Pager),
-    command("copy", "", "Copy the newest reply", Verb::Copy),
-    command("queue", "[resume|clear]", "Show, resume or clear the queue", Verb::Queue),
-    command("goal", "<text>", "Set a goal for this and later sessions", Verb::Goal),
-    command("learn", "<text>", "Record a learning for later sessions", Verb::Learn),
-    command("mcp", "", "Show the MCP servers", Verb::Servers),
-    command("openapi", "", "Show the APIs whose operations are tools", Verb::Apis),
-    command("doctor", "", "Check your setup and suggest fixes", Verb::Doctor),
-    command("full", "", "Switch between inline and full screen", Verb::Full),
-    command("detach", "", "Leave a session of the background host; it continues", Verb::Detach),
-    command("quit", "", "Quit", Verb::Quit),
+    command("context", "", "Show what fills the context window", CommandName::Context),
+    command("cost", "", "Show tokens and cost of this session", CommandName::Cost),
+    command("diff", "", "Show file changes of this session", CommandName::Diff),
+    command("sessions", "[words]", "Find and open a session", CommandName::Sessions),
+    command("resume", "[id]", "Open a session", CommandName::Resume),
+    command("new", "", "Start a new session", CommandName::New),
+    command("fork", "", "Continue in a copy of this session", CommandName::Fork),
+    command("rewind", "[n]", "Go back n of your messages [1]", CommandName::Rewind),
+    command("agents", "", "List sub-agents and forks, and open one", CommandName::Agents),
+    command("share", "[file]", "Export this session to a file", CommandName::Share),
+    command("checkpoint", "<label>", "Name a point to return to", CommandName::Checkpoint),
+    command(
+        "restore",
+        "<label> [conversation|files|both]",
+        "Return to a checkpoint [both]",
+        CommandName::Restore,
+    ),
+    command("rename", "<title>", "Change the title of this session", CommandName::Rename),
+    command("pager", "[all]", "Show the transcript; all: with earlier events", CommandName::Pager),
+    command("copy", "", "Copy the newest reply", CommandName::Copy),
+    command("queue", "[resume|clear]", "Show, resume or clear the queue", CommandName::Queue),
+    command("goal", "<text>", "Set a goal for this and later sessions", CommandName::Goal),
+    command("learn", "<text>", "Record a learning for later sessions", CommandName::Learn),
+    command("mcp", "", "Show the MCP servers", CommandName::Servers),
+    command("openapi", "", "Show the APIs whose operations are tools", CommandName::Apis),
+    command("doctor", "", "Check your setup and suggest fixes", CommandName::Doctor),
+    command("full", "", "Switch between inline and full screen", CommandName::Full),
+    command("detach", "", "Leave a session of the background host; it continues", CommandName::Detach),
+    command("quit", "", "Quit", CommandName::Quit),
 ];
 
 /// What a submitted text is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Submitted<'a> {
+pub enum SubmittedText<'a> {
     /// A message for the session.
     Message(&'a str),
     /// A command with the text after its name.
-    Command(Verb, &'a str),
+    Command(CommandName, &'a str),
     /// A name that is not in the table.
     Unknown(&'a str),
     /// A command that cannot run, with the reason.
@@ -144,43 +149,43 @@ pub enum Submitted<'a> {
 }
 
 /// Reads a submitted text. Two slashes at the start send one literally. A path such as `/usr/bin` is a message.
-pub fn parse(text: &str) -> Submitted<'_> {
+pub fn parse(text: &str) -> SubmittedText<'_> {
     let text = text.trim();
-    let Some(rest) = text.strip_prefix('/') else { return Submitted::Message(text) };
+    let Some(rest) = text.strip_prefix('/') else { return SubmittedText::Message(text) };
     if rest.starts_with('/') {
-        return Submitted::Message(rest);
+        return SubmittedText::Message(rest);
     }
     let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     if name.contains('/') {
-        return Submitted::Message(text);
+        return SubmittedText::Message(text);
     }
     let arguments = arguments.trim();
     match COMMANDS.iter().find(|command| command.name == name) {
-        None => Submitted::Unknown(name),
+        None => SubmittedText::Unknown(name),
         Some(command) if arguments.is_empty() && command.arguments.starts_with('<') => {
-            Submitted::Refused(format!("`/{name}` needs {}", command.arguments))
+            SubmittedText::Refused(format!("`/{name}` needs {}", command.arguments))
         }
-        Some(command) => Submitted::Command(command.verb, arguments),
+        Some(command) => SubmittedText::Command(command.verb, arguments),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{COMMANDS, Submitted, Verb, parse};
+    use super::{COMMANDS, CommandName, SubmittedText, parse};
 
     #[test]
     fn reads_messages_commands_and_literal_slashes() {
-        assert_eq!(parse(" fix it "), Submitted::Message("fix it"));
-        assert_eq!(parse("//help"), Submitted::Message("/help"));
-        assert_eq!(parse("/usr/bin is full"), Submitted::Message("/usr/bin is full"));
-        assert_eq!(parse("/compact the parser"), Submitted::Command(Verb::Compact, "the parser"));
-        assert_eq!(parse("/quit"), Submitted::Command(Verb::Quit, ""));
+        assert_eq!(parse(" fix it "), SubmittedText::Message("fix it"));
+        assert_eq!(parse("//help"), SubmittedText::Message("/help"));
+        assert_eq!(parse("/usr/bin is full"), SubmittedText::Message("/usr/bin is full"));
+        assert_eq!(parse("/compact the parser"), SubmittedText::Command(CommandName::Compact, "the parser"));
+        assert_eq!(parse("/quit"), SubmittedText::Command(CommandName::Quit, ""));
     }
 
     #[test]
     fn refuses_unknown_commands_and_missing_arguments() {
-        assert_eq!(parse("/nope now"), Submitted::Unknown("nope"));
-        assert!(matches!(parse("/checkpoint  "), Submitted::Refused(why) if why.contains("<label>")));
+        assert_eq!(parse("/nope now"), SubmittedText::Unknown("nope"));
+        assert!(matches!(parse("/checkpoint  "), SubmittedText::Refused(why) if why.contains("<label>")));
     }
 
     #[test]

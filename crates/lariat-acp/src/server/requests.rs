@@ -23,11 +23,15 @@ use crate::wire::{
 const PAGE: u32 = 50;
 
 /// A response, and the session that it opened.
-type Answered = (Value, Option<Arc<OpenSession>>);
+type AnsweredRequest = (Value, Option<Arc<OpenSession>>);
 
 impl Server {
     /// Answers a request.
-    pub(super) async fn answer(self: &Arc<Self>, method: &str, params: Value) -> Result<Answered, RpcError> {
+    pub(super) async fn answer(
+        self: &Arc<Self>,
+        method: &str,
+        params: Value,
+    ) -> Result<AnsweredRequest, RpcError> {
         let without_session = |response| Ok((response, None));
         let protocol = self.connection.protocol();
         match method {
@@ -83,7 +87,7 @@ impl Server {
         }
     }
 
-    async fn create(self: &Arc<Self>, params: NewParams) -> Result<Answered, RpcError> {
+    async fn create(self: &Arc<Self>, params: NewParams) -> Result<AnsweredRequest, RpcError> {
         let project = self.project(&params).await?;
         let id = SessionId::from(Uuid::new_v4().to_string());
         self.projects.set_servers(&id, servers(params.mcp_servers)?);

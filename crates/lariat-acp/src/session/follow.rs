@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use super::{OpenSession, QueueState, Start};
 use crate::replay::{LeftOut, Replay, Survey};
 use crate::stop;
-use crate::transcript::Transcript;
+use crate::transcript::EditorTranscript;
 use crate::wire::draft::Activity;
 use crate::wire::{Cost, Update};
 
@@ -27,7 +27,7 @@ const RETRY: Duration = Duration::from_secs(1);
 
 struct Follower {
     session: Arc<OpenSession>,
-    transcript: Transcript,
+    transcript: EditorTranscript,
     /// The position after the newest event that was sent.
     after: Option<Cursor>,
     held: VecDeque<LiveItem>,
@@ -43,7 +43,7 @@ pub(super) async fn run(
     synced: oneshot::Sender<Result<(), Problem>>,
 ) {
     let (editor, protocol) = (session.opening.editor.clone(), session.opening.connection.protocol());
-    let transcript = Transcript::new(session.directory().clone(), editor, protocol);
+    let transcript = EditorTranscript::new(session.directory().clone(), editor, protocol);
     let (after, replay) = match start {
         Start::Replay => match survey(&session).await {
             Ok(left_out) => (None, Some(Replay::new(left_out))),

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{OpenSession, QueueState};
 use crate::connection::SentRequest;
-use crate::question::{self, PermissionForm, Reply};
+use crate::question::{self, PermissionForm, QuestionReply};
 use crate::wire::draft::{self, Activity};
 use crate::wire::{Protocol, RpcError, StopReason, ToolCall, ToolStatus, Update};
 
@@ -93,17 +93,18 @@ impl OpenSession {
         let reply = match response {
             Ok(response) if is_text => question::text_reply(&response),
             Ok(response) => form.reply(&response),
-            Err(error) => {
-                Reply::Answer(question::declined(&format!("the editor could not ask: {}", error.message)))
-            }
+            Err(error) => QuestionReply::Answer(question::declined(&format!(
+                "the editor could not ask: {}",
+                error.message
+            ))),
         };
         if !matches!(ask.subject.kind(), AskKind::Approval | AskKind::Question) {
             // The editor made an entry for the question, which no other event ends.
             self.end_entry(form.tool_call.tool_call_id.clone()).await;
         }
         match reply {
-            Reply::Answer(answer) => self.answer(&ask, answer).await,
-            Reply::Cancel => self.cancel().await,
+            QuestionReply::Answer(answer) => self.answer(&ask, answer).await,
+            QuestionReply::Cancel => self.cancel().await,
         }
     }
 

@@ -141,8 +141,8 @@ pub(crate) struct McpAddArgs {
     #[arg(short = 's', long, value_enum, default_value_t = Scope::User)]
     pub(crate) scope: Scope,
     /// How to reach it.
-    #[arg(short = 't', long, value_enum, default_value_t = Transport::Stdio)]
-    pub(crate) transport: Transport,
+    #[arg(short = 't', long, value_enum, default_value_t = McpTransportArg::Stdio)]
+    pub(crate) transport: McpTransportArg,
     /// Variable of the server, as NAME=VALUE; `${NAME}` in a value is your variable.
     #[arg(short = 'e', long = "env", value_name = "NAME=VALUE")]
     pub(crate) variables: Vec<String>,
@@ -184,7 +184,7 @@ impl Scope {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Transport {
+pub(crate) enum McpTransportArg {
     /// A program.
     Stdio,
     /// Streamable HTTP.

@@ -17,18 +17,18 @@ use lariat_core::store::BlobHash;
 
 use super::background::to_protocol;
 
-type Host = Arc<dyn Sessions>;
+type SessionsHandle = Arc<dyn Sessions>;
 
 /// A host that a task opens.
-pub(super) struct OpeningSessions(Shared<BoxFuture<'static, Result<Host, Problem>>>);
+pub(super) struct OpeningSessions(Shared<BoxFuture<'static, Result<SessionsHandle, Problem>>>);
 
 impl OpeningSessions {
     /// Starts to open the host.
     pub(super) fn start(
-        opening: impl Future<Output = Result<Host, crate::problem::Problem>> + Send + 'static,
+        opening: impl Future<Output = Result<SessionsHandle, crate::problem::Problem>> + Send + 'static,
     ) -> Self {
         let task = tokio::spawn(opening);
-        let host: BoxFuture<'static, Result<Host, Problem>> = Box::pin(async {
+        let host: BoxFuture<'static, Result<SessionsHandle, Problem>> = Box::pin(async {
             let opened = task.await.map_err(|error| {
                 Problem::new(ProblemCode::Unavailable, format!("cannot open the session store: {error}"))
             })?;
@@ -37,7 +37,7 @@ impl OpeningSessions {
         Self(host.shared())
     }
 
-    async fn host(&self) -> Result<Host, Problem> {
+    async fn host(&self) -> Result<SessionsHandle, Problem> {
         self.0.clone().await
     }
 }

@@ -18,7 +18,7 @@ pub(crate) enum ControlLine {
     /// A prompt.
     Prompt(Prompt),
     /// A request to Lariat.
-    Request { id: String, request: Request },
+    Request { id: String, request: ControlRequest },
     /// The response to our request. An error is a denial.
     Response { id: String, answer: Result<Value, String> },
     /// The program withdraws a request.
@@ -31,7 +31,7 @@ pub(crate) enum ControlLine {
 
 /// A request from the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Request {
+pub(crate) enum ControlRequest {
     /// Starts the session. `hooks` registers functions of the program, `system_prompt` is text that precedes ours, and
     /// `unsupported` names the requested features that are not supported.
     Initialize { hooks: Value, system_prompt: String, unsupported: Vec<&'static str> },
@@ -99,7 +99,7 @@ fn prompt(value: &Value) -> ControlLine {
     ControlLine::Prompt(prompt)
 }
 
-fn request(request: &Value) -> Request {
+fn request(request: &Value) -> ControlRequest {
     match text(request, "subtype") {
         "initialize" => {
             let is_requested = |name: &&str| match request.get(*name) {
@@ -116,18 +116,20 @@ fn request(request: &Value) -> Request {
                 other => Vec::from_iter(other.as_str()),
             });
             let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
-            Request::Initialize {
+            ControlRequest::Initialize {
                 hooks,
                 system_prompt: texts.join("\n\n"),
                 unsupported: UNSUPPORTED.into_iter().filter(is_requested).collect(),
             }
         }
-        "interrupt" => Request::Interrupt,
-        "set_permission_mode" => Request::SetMode(text(request, "mode").to_owned()),
-        "set_model" => Request::SetModel(request.get("model").and_then(Value::as_str).map(str::to_owned)),
-        "get_context_usage" => Request::ContextUsage,
-        "mcp_status" => Request::McpStatus,
-        other => Request::Unknown(other.to_owned()),
+        "interrupt" => ControlRequest::Interrupt,
+        "set_permission_mode" => ControlRequest::SetMode(text(request, "mode").to_owned()),
+        "set_model" => {
+            ControlRequest::SetModel(request.get("model").and_then(Value::as_str).map(str::to_owned))
+        }
+        "get_context_usage" => ControlRequest::ContextUsage,
+        "mcp_status" => ControlRequest::McpStatus,
+        other => ControlRequest::Unknown(other.to_owned()),
     }
 }
 

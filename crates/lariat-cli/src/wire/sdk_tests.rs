@@ -3,7 +3,7 @@ use lariat_core::permission::{PermissionDecision, PermissionRequest};
 use lariat_service::callbacks::HandlerResult;
 use serde_json::{Value, json};
 
-use super::{ControlLine, Request, can_use_tool, decision, hook_result, read};
+use super::{ControlLine, ControlRequest, can_use_tool, decision, hook_result, read};
 
 fn request() -> PermissionRequest {
     let call = ToolCall {
@@ -61,21 +61,24 @@ fn parses_requests_by_subtype() {
     let hooks = json!({ "PreToolUse": [] });
     assert_eq!(
         asked(begin),
-        Request::Initialize { hooks, system_prompt: String::new(), unsupported: vec![] }
+        ControlRequest::Initialize { hooks, system_prompt: String::new(), unsupported: vec![] }
     );
     let agents = json!({ "subtype": "initialize", "hooks": {}, "agents": { "a": {} },
         "systemPrompt": ["One.", ""], "appendSystemPrompt": "Two." });
     assert_eq!(
         asked(agents),
-        Request::Initialize {
+        ControlRequest::Initialize {
             hooks: Value::Null,
             system_prompt: "One.\n\nTwo.".into(),
             unsupported: vec!["agents"]
         }
     );
-    assert_eq!(asked(json!({ "subtype": "interrupt" })), Request::Interrupt);
-    assert_eq!(asked(json!({ "subtype": "set_model", "model": null })), Request::SetModel(None));
-    assert_eq!(asked(json!({ "subtype": "rewind_files" })), Request::Unknown("rewind_files".to_owned()));
+    assert_eq!(asked(json!({ "subtype": "interrupt" })), ControlRequest::Interrupt);
+    assert_eq!(asked(json!({ "subtype": "set_model", "model": null })), ControlRequest::SetModel(None));
+    assert_eq!(
+        asked(json!({ "subtype": "rewind_files" })),
+        ControlRequest::Unknown("rewind_files".to_owned())
+    );
 }
 
 #[test]

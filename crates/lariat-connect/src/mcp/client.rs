@@ -17,7 +17,7 @@ use super::content::{McpContent, McpPromptInfo, McpResourceInfo, McpToolCallResu
 use super::dialog::Dialog;
 use super::error::McpError;
 use super::http;
-use super::protocol::{Connection, Progress, ProtocolEra};
+use super::protocol::{Progress, ProtocolEra, ServerConnection};
 use super::sse;
 use crate::line_pipe::{Fault, LinePipe};
 
@@ -102,7 +102,7 @@ impl<'a> CallObserver<'a> {
 
 /// A connection to an MCP server. Dropping it ends a server that it started.
 pub struct McpClient {
-    connection: Connection,
+    connection: ServerConnection,
     program: Option<Program>,
     /// Sends the requests to a service.
     http: Option<McpHttpClient>,
@@ -195,7 +195,7 @@ impl McpClient {
     }
 
     async fn contact(
-        opening: impl Future<Output = Result<Connection, McpError>>,
+        opening: impl Future<Output = Result<ServerConnection, McpError>>,
         client: McpHttpClient,
         limits: McpLimits,
     ) -> Result<Self, McpError> {
@@ -239,7 +239,7 @@ impl McpClient {
         let process = process.map_err(|error| McpError::Transport(error.to_string()))?;
         let pipe = LinePipe::new(process.clone(), supervisor.clone());
         let program = Program { process, fault: pipe.fault() };
-        let opening = Box::pin(Connection::open_pipe(pipe, era, limits.has_questions));
+        let opening = Box::pin(ServerConnection::open_pipe(pipe, era, limits.has_questions));
         match tokio::time::timeout_at(begun + limits.start, opening).await {
             Ok(Ok(connection)) => Ok(Self::new(connection, Some(program), limits)),
             Ok(Err(error)) => Err(program.explain(error).await),
@@ -250,7 +250,7 @@ impl McpClient {
         }
     }
 
-    fn new(connection: Connection, program: Option<Program>, limits: McpLimits) -> Self {
+    fn new(connection: ServerConnection, program: Option<Program>, limits: McpLimits) -> Self {
         let about = McpConnection {
             version: connection.version(),
             era: connection.era(),

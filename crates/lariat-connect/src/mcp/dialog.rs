@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::client::CallObserver;
 use super::content::{McpContent, McpToolCallResult};
-use super::elicitation::{self, ElicitationAnswer, Question};
+use super::elicitation::{self, ElicitationAnswer, PendingElicitation};
 
 /// Maximum number of questions of one call. The others are declined without asking.
 const MAX_QUESTIONS: usize = 10;
@@ -34,7 +34,7 @@ impl<'a> Dialog<'a> {
     }
 
     /// Asks the user.
-    pub(super) fn open(&mut self, question: Question) {
+    pub(super) fn open(&mut self, question: PendingElicitation) {
         self.asked += 1;
         let (server, is_allowed) = (self.server, self.asked <= MAX_QUESTIONS);
         let ask = self.observer.ask.clone();

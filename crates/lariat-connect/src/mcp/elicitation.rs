@@ -52,7 +52,7 @@ pub(super) enum ElicitationAnswer {
 
 /// A question of a server on its way to the call that it belongs to.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(super) struct PendingElicitation {
     pub(super) elicitation: Elicitation,
     pub(super) reply: oneshot::Sender<ElicitationAnswer>,
 }
@@ -66,9 +66,9 @@ pub(super) async fn ask(server: &str, elicitation: &Elicitation, ask: &QuestionF
     asked.unwrap_or_else(|answer| answer)
 }
 
-type Asked<T> = Result<T, ElicitationAnswer>;
+type AnswerResult<T> = Result<T, ElicitationAnswer>;
 
-fn declined<T>(reason: impl Into<String>) -> Asked<T> {
+fn declined<T>(reason: impl Into<String>) -> AnswerResult<T> {
     Err(ElicitationAnswer::Decline(reason.into()))
 }
 
@@ -78,7 +78,7 @@ async fn ask_form(
     schema: &Value,
     order: &[String],
     ask: &QuestionFn,
-) -> Asked<ElicitationAnswer> {
+) -> AnswerResult<ElicitationAnswer> {
     let fields = match Field::all(schema, order) {
         Ok(fields) => fields,
         Err(why) => return declined(format!("its form cannot be shown: {why}")),
@@ -104,7 +104,7 @@ async fn ask_address(
     message: &str,
     address: &str,
     ask: &QuestionFn,
-) -> Asked<ElicitationAnswer> {
+) -> AnswerResult<ElicitationAnswer> {
     if address.chars().count() > MAX_ADDRESS {
         return declined("its address is too long to be shown");
     }
@@ -137,7 +137,7 @@ fn is_openable(url: &Url, host: &Host<&str>) -> bool {
 }
 
 /// The answer of the user.
-async fn answer(ask: &QuestionFn, question: UserQuestion) -> Asked<String> {
+async fn answer(ask: &QuestionFn, question: UserQuestion) -> AnswerResult<String> {
     match ask(question).await {
         UserAnswer::Text(text) => Ok(text),
         UserAnswer::Withdrawn => Err(ElicitationAnswer::Cancel),
@@ -200,7 +200,8 @@ impl Field {
             let title = schema.get("title").and_then(Value::as_str).unwrap_or(name);
             let about = schema.get("description").and_then(Value::as_str);
             let about = about.map(|about| format!(": {}", shown(about))).unwrap_or_default();
-            let kind = FieldKind::of(schema).ok_or_else(|| format!("the field `{}` is not plain", shown(name)))?;
+            let kind =
+                FieldKind::of(schema).ok_or_else(|| format!("the field `{}` is not plain", shown(name)))?;
             let default = schema.get("default").and_then(|value| {
                 let words = kind.words(value)?;
                 Some((kind.value(&words).ok()?, format!("{DEFAULT}{})", shown(&words))))
@@ -227,7 +228,7 @@ impl Field {
     }
 
     /// Asks until the answer fits; `None` if the user leaves the field empty.
-    async fn ask(&self, text: &str, ask: &QuestionFn) -> Asked<Option<Value>> {
+    async fn ask(&self, text: &str, ask: &QuestionFn) -> AnswerResult<Option<Value>> {
         let mut options = match &self.kind {
             FieldKind::Choice(choices) => choices.iter().map(|(_, name)| name.clone()).collect(),
             _ => Vec::new(),

@@ -26,7 +26,7 @@ use sse_stream::{Sse, SseStream};
 
 use super::authorized_client::McpHttpClient;
 use super::error::McpError;
-use super::protocol::{Connection, ProtocolEra};
+use super::protocol::{ProtocolEra, ServerConnection};
 use crate::line_pipe::MAX_MESSAGE;
 
 const SESSION: &str = "mcp-session-id";
@@ -84,7 +84,7 @@ pub(super) async fn open(
     headers: &BTreeMap<String, String>,
     era: Option<ProtocolEra>,
     has_questions: bool,
-) -> Result<Connection, McpError> {
+) -> Result<ServerConnection, McpError> {
     parsed_address(url)?;
     let header = |(name, value): (&String, &String)| {
         let invalid = || McpError::Transport(format!("the header `{name}` is not valid"));
@@ -97,7 +97,7 @@ pub(super) async fn open(
     let mut config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers);
     config.max_sse_event_size = MAX_MESSAGE;
     let transport = StreamableHttpClientTransport::with_client(Sender(client), config);
-    Connection::open(transport, era, has_questions).await
+    ServerConnection::open(transport, era, has_questions).await
 }
 
 type HttpError = StreamableHttpError<TransportError>;

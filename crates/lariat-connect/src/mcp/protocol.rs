@@ -32,7 +32,7 @@ use tokio::task::JoinHandle;
 use super::content::{
     McpContent, McpPromptArgument, McpPromptInfo, McpResourceInfo, McpToolCallResult, McpToolInfo,
 };
-use super::elicitation::{Elicitation, ElicitationAnswer, Question};
+use super::elicitation::{Elicitation, ElicitationAnswer, PendingElicitation};
 use super::error::McpError;
 use crate::line_pipe::LinePipe;
 
@@ -199,7 +199,7 @@ impl SentCall {
         handle: &RequestHandle<RoleClient>,
         handler: &Handler,
         progress: watch::Sender<Progress>,
-        questions: mpsc::Sender<Question>,
+        questions: mpsc::Sender<PendingElicitation>,
     ) -> Self {
         let (peer, token, id) = (handle.peer.clone(), handle.progress_token.clone(), handle.id.clone());
         let (calls, askers) = (Arc::clone(&handler.calls), Arc::clone(&handler.askers));
@@ -230,7 +230,7 @@ impl Drop for SentCall {
 }
 
 /// The questions of a server go to the newest call: the protocol does not say which one they belong to.
-type Askers = Arc<Mutex<Vec<(RequestId, mpsc::Sender<Question>)>>>;
+type Askers = Arc<Mutex<Vec<(RequestId, mpsc::Sender<PendingElicitation>)>>>;
 
 /// Answers what a server asks of us: pings, and questions to the user if they are offered. Sampling is not offered.
 struct Handler {
@@ -292,13 +292,13 @@ impl ClientHandler for Handler {
 }
 
 /// An open connection. Dropping it closes it.
-pub(super) struct Connection {
+pub(super) struct ServerConnection {
     service: RunningService<RoleClient, Handler>,
     /// Receives announcements of changed tools, which a stateless server sends only to a subscriber.
     subscription: Option<JoinHandle<()>>,
 }
 
-impl Drop for Connection {
+impl Drop for ServerConnection {
     fn drop(&mut self) {
         if let Some(subscription) = &self.subscription {
             subscription.abort();
@@ -317,13 +317,13 @@ async fn subscribe(peer: Peer<RoleClient>, changes: Arc<AtomicU64>) {
     changes.fetch_add(1, Ordering::Relaxed);
 }
 
-impl fmt::Debug for Connection {
+impl fmt::Debug for ServerConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection").field("version", &self.version()).finish_non_exhaustive()
+        f.debug_struct("ServerConnection").field("version", &self.version()).finish_non_exhaustive()
     }
 }
 
-impl Connection {
+impl ServerConnection {
     /// Opens a connection over a pipe. Without an era, both are tried on the same pipe.
     pub(super) async fn open_pipe(
         pipe: impl MessagePipe,
@@ -425,7 +425,7 @@ impl Connection {
         name: &str,
         arguments: Map<String, Value>,
         progress: watch::Sender<Progress>,
-        questions: mpsc::Sender<Question>,
+        questions: mpsc::Sender<PendingElicitation>,
     ) -> Result<McpToolCallResult, McpError> {
         let mut params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
         for _ in 0..MAX_ROUNDS {
@@ -535,7 +535,7 @@ impl Connection {
 /// Answers requests for input: the user is asked, and other requests are errors.
 async fn answers(
     requests: InputRequests,
-    questions: &mpsc::Sender<Question>,
+    questions: &mpsc::Sender<PendingElicitation>,
 ) -> Result<Option<InputResponses>, McpError> {
     let mut responses = InputResponses::new();
     for (key, request) in requests {
@@ -554,7 +554,10 @@ async fn answers(
 }
 
 /// Passes a question to the call that asks the user, and waits for the answer.
-async fn elicit(questions: &mpsc::Sender<Question>, request: ElicitRequestParams) -> ElicitationAnswer {
+async fn elicit(
+    questions: &mpsc::Sender<PendingElicitation>,
+    request: ElicitRequestParams,
+) -> ElicitationAnswer {
     let elicitation = match request {
         ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
             let order = requested_schema.property_order.clone().unwrap_or_default();
@@ -568,7 +571,7 @@ async fn elicit(questions: &mpsc::Sender<Question>, request: ElicitRequestParams
     };
     let (reply, answer) = oneshot::channel();
     let gone = ElicitationAnswer::Cancel;
-    if questions.send(Question { elicitation, reply }).await.is_err() {
+    if questions.send(PendingElicitation { elicitation, reply }).await.is_err() {
         return gone;
     }
     answer.await.unwrap_or(gone)

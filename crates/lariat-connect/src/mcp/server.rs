@@ -66,8 +66,8 @@ pub enum McpServerState {
 pub struct McpServer {
     config: McpServerConfig,
     connector: Arc<dyn McpConnector>,
-    running: tokio::sync::Mutex<Running>,
-    known: Mutex<Known>,
+    running: tokio::sync::Mutex<ServerRun>,
+    known: Mutex<ServerRecord>,
     on_accepted: Option<SaveAccepted>,
 }
 
@@ -76,7 +76,7 @@ pub type SaveAccepted = Arc<dyn Fn(&[AcceptedTool]) + Send + Sync>;
 
 /// The connection, and how often there was none.
 #[derive(Default)]
-struct Running {
+struct ServerRun {
     client: Option<Arc<McpClient>>,
     /// Failures since the last call that succeeded.
     failures: u32,
@@ -89,7 +89,7 @@ struct Running {
 }
 
 /// What is known about the server, running or not.
-struct Known {
+struct ServerRecord {
     state: McpServerState,
     era: Option<ProtocolEra>,
     /// The tools that the user accepted; `None` before the first contact.
@@ -119,7 +119,7 @@ impl McpServer {
         era: Option<ProtocolEra>,
         accepted: Option<Vec<AcceptedTool>>,
     ) -> Self {
-        let known = Known {
+        let known = ServerRecord {
             state: McpServerState::Pending,
             era,
             accepted,
@@ -317,7 +317,7 @@ impl McpServer {
         self.running.lock().await.client.as_ref().map(|client| client.errors()).unwrap_or_default()
     }
 
-    async fn list(&self, client: &McpClient, running: &mut Running) -> Result<(), McpError> {
+    async fn list(&self, client: &McpClient, running: &mut ServerRun) -> Result<(), McpError> {
         let announced = client.tool_list_changes();
         let tools = client.list_tools().await?;
         // Prompts and resources are for the user only; a server whose list fails still has its tools.
@@ -393,14 +393,14 @@ impl McpServer {
     }
 
     /// A server that wants a login does not need a pause: the user may log in at any moment.
-    fn failed_by(&self, running: &mut Running, error: &McpError) {
+    fn failed_by(&self, running: &mut ServerRun, error: &McpError) {
         match error {
             McpError::LoginRequired { .. } => self.known().state = McpServerState::NeedsLogin,
             error => self.failed(running, error.to_string()),
         }
     }
 
-    fn failed(&self, running: &mut Running, reason: String) {
+    fn failed(&self, running: &mut ServerRun, reason: String) {
         running.failures = running.failures.saturating_add(1);
         running.not_before = running.failures.checked_sub(2).map(|more| {
             let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(more)).min(MAX_PAUSE);
@@ -410,7 +410,7 @@ impl McpServer {
     }
 
     /// Waits for the end of a short pause.
-    async fn pause(&self, running: &Running) -> Result<(), McpError> {
+    async fn pause(&self, running: &ServerRun) -> Result<(), McpError> {
         let Some(until) = running.not_before else { return Ok(()) };
         let left = until.saturating_duration_since(Instant::now());
         if left <= SHORT_PAUSE {
@@ -427,7 +427,7 @@ impl McpServer {
         )))
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, ServerRecord> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use super::authorized_client::McpHttpClient;
 use super::error::McpError;
 use super::http::{events, parsed_address};
-use super::protocol::{Connection, MessagePipe, ProtocolEra};
+use super::protocol::{MessagePipe, ProtocolEra, ServerConnection};
 
 /// Messages that may wait in each direction.
 const QUEUE: usize = 64;
@@ -35,7 +35,7 @@ pub(super) async fn open(
     url: &str,
     headers: &BTreeMap<String, String>,
     has_questions: bool,
-) -> Result<Connection, McpError> {
+) -> Result<ServerConnection, McpError> {
     let address = parsed_address(url)?;
     let (incoming, outgoing) = (mpsc::channel(QUEUE), mpsc::channel::<Vec<u8>>(QUEUE));
     let get = request(Method::GET, &address, headers, Bytes::new())?;
@@ -74,7 +74,7 @@ pub(super) async fn open(
         }
     });
     let pipe = SsePipe { incoming: received, outgoing: queue, tasks: [reader, writer] };
-    Connection::open_pipe(pipe, Some(ProtocolEra::Initialize), has_questions).await
+    ServerConnection::open_pipe(pipe, Some(ProtocolEra::Initialize), has_questions).await
 }
 
 fn request(

@@ -10,7 +10,7 @@ use super::document::OpenApiDocument;
 use super::filter::{FilterSubject, OperationFilter};
 use super::names::UniqueNames;
 use super::schema::{DEPTHS, Expansion, MAX_SCHEMA, description, note};
-use super::style::Style;
+use super::style::ParameterStyle;
 use crate::tool_change::{PinnedTool, schema_lines};
 
 const METHODS: &[&str] = &["get", "put", "post", "delete", "options", "head", "patch"];
@@ -54,7 +54,7 @@ pub struct Operation {
     /// JSON Schema of the arguments.
     pub schema: Value,
     pub(super) parameters: Vec<Parameter>,
-    pub(super) body: Option<Body>,
+    pub(super) body: Option<RequestBody>,
 }
 
 impl Operation {
@@ -97,7 +97,7 @@ pub(super) struct Parameter {
     /// The name for the model.
     pub(super) argument: String,
     pub(super) place: Place,
-    pub(super) style: Style,
+    pub(super) style: ParameterStyle,
     pub(super) explode: bool,
     /// Whether the value is sent as JSON.
     pub(super) is_json: bool,
@@ -106,7 +106,7 @@ pub(super) struct Parameter {
 
 /// The argument that becomes the body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Body {
+pub(super) struct RequestBody {
     pub(super) argument: String,
     pub(super) media_type: String,
     pub(super) form: BodyForm,
@@ -299,9 +299,10 @@ impl<'a> OperationReader<'a> {
         place: Place,
         arguments: &mut UniqueNames,
     ) -> ReadParameter<'a> {
-        let default = if place == Place::Query { Style::Form } else { Style::Simple };
-        let style = value.get("style").and_then(Value::as_str).and_then(Style::parse).unwrap_or(default);
-        let explode = value.get("explode").and_then(Value::as_bool).unwrap_or(style == Style::Form);
+        let default = if place == Place::Query { ParameterStyle::Form } else { ParameterStyle::Simple };
+        let style =
+            value.get("style").and_then(Value::as_str).and_then(ParameterStyle::parse).unwrap_or(default);
+        let explode = value.get("explode").and_then(Value::as_bool).unwrap_or(style == ParameterStyle::Form);
         let content =
             value.get("content").and_then(Value::as_object).and_then(|content| content.iter().next());
         let parameter = Parameter {
@@ -318,7 +319,7 @@ impl<'a> OperationReader<'a> {
         ReadParameter { parameter, schema, description }
     }
 
-    fn body(&self, arguments: &mut UniqueNames) -> Result<(Option<Body>, Option<&'a Value>), String> {
+    fn body(&self, arguments: &mut UniqueNames) -> Result<(Option<RequestBody>, Option<&'a Value>), String> {
         let Some(body) = self.written.get("requestBody") else { return Ok((None, None)) };
         let body = self.document.resolve(body)?;
         let forms = [BodyForm::Json, BodyForm::Form, BodyForm::Multipart, BodyForm::Text];
@@ -341,7 +342,7 @@ impl<'a> OperationReader<'a> {
             free if free == "body" => free,
             _ => arguments.add("_request_body", "request body"),
         };
-        let body = Body {
+        let body = RequestBody {
             argument,
             media_type,
             form,
@@ -355,7 +356,7 @@ impl<'a> OperationReader<'a> {
     fn schema(
         &self,
         parameters: &[ReadParameter<'a>],
-        body: Option<&Body>,
+        body: Option<&RequestBody>,
         body_schema: Option<&'a Value>,
     ) -> Value {
         let mut last = json!({ "type": "object", "properties": {} });
@@ -374,7 +375,7 @@ impl<'a> OperationReader<'a> {
 fn arguments_schema<'a>(
     expansion: &mut Expansion<'a>,
     parameters: &[ReadParameter<'a>],
-    body: Option<&Body>,
+    body: Option<&RequestBody>,
     body_schema: Option<&'a Value>,
 ) -> Value {
     let (mut properties, mut required) = (Map::new(), Vec::new());

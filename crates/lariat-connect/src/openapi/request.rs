@@ -13,7 +13,7 @@ use url::Url;
 
 use super::config::{OpenApiAuth, OpenApiConfig};
 use super::error::OpenApiError;
-use super::operation::{Body, BodyForm, Operation, Place};
+use super::operation::{BodyForm, Operation, Place, RequestBody};
 use super::style;
 
 const ACCEPTED: &str = "application/json, text/*;q=0.9, */*;q=0.1";
@@ -122,7 +122,7 @@ pub(super) fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue
 }
 
 fn written_body(
-    body: &Body,
+    body: &RequestBody,
     arguments: &Map<String, Value>,
     headers: &mut HeaderMap,
 ) -> Result<Bytes, String> {

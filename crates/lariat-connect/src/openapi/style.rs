@@ -17,7 +17,7 @@ const DECODINGS: usize = 3;
 /// How a value is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Style {
+pub(super) enum ParameterStyle {
     /// `a,b` in a path or a header.
     #[default]
     Simple,
@@ -35,7 +35,7 @@ pub(super) enum Style {
     DeepObject,
 }
 
-impl Style {
+impl ParameterStyle {
     pub(super) fn parse(text: &str) -> Option<Self> {
         Some(match text {
             "simple" => Self::Simple,
@@ -68,24 +68,29 @@ pub(super) fn plain(value: &Value) -> String {
 ///
 /// # Errors
 /// Why the value cannot be part of a path.
-pub(super) fn path(name: &str, value: &Value, style: Style, explode: bool) -> Result<String, String> {
+pub(super) fn path(
+    name: &str,
+    value: &Value,
+    style: ParameterStyle,
+    explode: bool,
+) -> Result<String, String> {
     let text = |value: &Value| {
         let text = plain(value);
         check_segment(name, &text)?;
         Ok::<_, String>(encode(&text))
     };
     let (first, between) = match (style, explode) {
-        (Style::Label, true) => (".".to_owned(), "."),
-        (Style::Label, false) => (".".to_owned(), ","),
-        (Style::Matrix, true) => (format!(";{}=", encode(name)), ""),
-        (Style::Matrix, false) => (format!(";{}=", encode(name)), ","),
+        (ParameterStyle::Label, true) => (".".to_owned(), "."),
+        (ParameterStyle::Label, false) => (".".to_owned(), ","),
+        (ParameterStyle::Matrix, true) => (format!(";{}=", encode(name)), ""),
+        (ParameterStyle::Matrix, false) => (format!(";{}=", encode(name)), ","),
         _ => (String::new(), ","),
     };
     match value {
         Value::Array(items) if items.is_empty() => Err(format!("`{name}` is empty")),
         Value::Array(items) => {
             let items = items.iter().map(text).collect::<Result<Vec<_>, _>>()?;
-            if style == Style::Matrix && explode {
+            if style == ParameterStyle::Matrix && explode {
                 return Ok(items.iter().map(|item| format!("{first}{item}")).collect());
             }
             Ok(format!("{first}{}", items.join(between)))
@@ -96,7 +101,7 @@ pub(super) fn path(name: &str, value: &Value, style: Style, explode: bool) -> Re
                 |(name, value): (&String, &Value)| Ok(format!("{}{sign}{}", encode(name), text(value)?));
             let fields = fields.iter().map(field).collect::<Result<Vec<_>, String>>()?;
             let (first, between) = match (style, explode) {
-                (Style::Matrix, true) => (";".to_owned(), ";"),
+                (ParameterStyle::Matrix, true) => (";".to_owned(), ";"),
                 _ => (first, between),
             };
             Ok(format!("{first}{}", fields.join(between)))
@@ -124,10 +129,18 @@ fn check_segment(name: &str, text: &str) -> Result<(), String> {
 }
 
 /// Adds the pairs of a query parameter, encoded.
-pub(super) fn query(pairs: &mut Vec<String>, name: &str, value: &Value, style: Style, explode: bool) {
+pub(super) fn query(
+    pairs: &mut Vec<String>,
+    name: &str,
+    value: &Value,
+    style: ParameterStyle,
+    explode: bool,
+) {
     match (value, style) {
-        (Value::Object(_), Style::DeepObject) => brackets(pairs, &encode(name), value, 0),
-        (Value::Array(items), Style::DeepObject) => array_in_brackets(pairs, &encode(name), items, 0),
+        (Value::Object(_), ParameterStyle::DeepObject) => brackets(pairs, &encode(name), value, 0),
+        (Value::Array(items), ParameterStyle::DeepObject) => {
+            array_in_brackets(pairs, &encode(name), items, 0)
+        }
         (Value::Object(fields), _) if explode => {
             pairs.extend(fields.iter().map(|(name, value)| pair(&encode(name), value)));
         }
@@ -146,10 +159,10 @@ pub(super) fn query(pairs: &mut Vec<String>, name: &str, value: &Value, style: S
     }
 }
 
-const fn delimiter(style: Style) -> &'static str {
+const fn delimiter(style: ParameterStyle) -> &'static str {
     match style {
-        Style::SpaceDelimited => "%20",
-        Style::PipeDelimited => "%7C",
+        ParameterStyle::SpaceDelimited => "%20",
+        ParameterStyle::PipeDelimited => "%7C",
         _ => ",",
     }
 }

@@ -12,11 +12,11 @@ use super::yaml;
 /// The keys of a front matter and their values, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FrontMatter {
-    entries: Vec<(String, Entry)>,
+    entries: Vec<(String, FrontMatterField)>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct FrontMatterField {
     pub(super) text: String,
     pub(super) items: Vec<String>,
 }
@@ -89,7 +89,7 @@ impl FrontMatter {
         self.get("model").map(str::trim).filter(|name| !matches!(*name, "" | "inherit" | "default"))
     }
 
-    fn entry(&self, key: &str) -> Option<&Entry> {
+    fn entry(&self, key: &str) -> Option<&FrontMatterField> {
         self.entries.iter().find(|(known, _)| known == key).map(|(_, entry)| entry)
     }
 
@@ -107,7 +107,7 @@ impl FrontMatter {
                 let value = value.trim();
                 block = BlockStyle::of(value);
                 let text = if block == BlockStyle::Plain { unquoted(value) } else { String::new() };
-                front.entries.push((key.trim().to_owned(), Entry { text, items: Vec::new() }));
+                front.entries.push((key.trim().to_owned(), FrontMatterField { text, items: Vec::new() }));
                 continue;
             }
             let Some((_, entry)) = front.entries.last_mut() else { continue };

@@ -7,16 +7,16 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::front_matter::Entry;
+use super::front_matter::FrontMatterField;
 
 /// Returns the keys and values of a table, in the order of the text.
-pub(super) fn entries(text: &str) -> Option<Vec<(String, Entry)>> {
+pub(super) fn entries(text: &str) -> Option<Vec<(String, FrontMatterField)>> {
     // Not the old spellings: a skill may have the name `on`.
     let options = serde_saphyr::options! { strict_booleans: true };
     serde_saphyr::from_str_with_options(text, options).ok().map(|Table(entries)| entries)
 }
 
-struct Table(Vec<(String, Entry)>);
+struct Table(Vec<(String, FrontMatterField)>);
 
 impl<'de> Deserialize<'de> for Table {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -42,7 +42,7 @@ impl<'de> Visitor<'de> for TableVisitor {
     }
 }
 
-impl<'de> Deserialize<'de> for Entry {
+impl<'de> Deserialize<'de> for FrontMatterField {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(EntryVisitor)
     }
@@ -51,51 +51,51 @@ impl<'de> Deserialize<'de> for Entry {
 struct EntryVisitor;
 
 impl EntryVisitor {
-    fn text(text: impl ToString) -> Entry {
-        Entry { text: text.to_string().trim_end().to_owned(), items: Vec::new() }
+    fn text(text: impl ToString) -> FrontMatterField {
+        FrontMatterField { text: text.to_string().trim_end().to_owned(), items: Vec::new() }
     }
 }
 
 impl<'de> Visitor<'de> for EntryVisitor {
-    type Value = Entry;
+    type Value = FrontMatterField;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a text, a list or a table")
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Entry, E> {
+    fn visit_str<E>(self, value: &str) -> Result<FrontMatterField, E> {
         Ok(Self::text(value))
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Entry, E> {
+    fn visit_bool<E>(self, value: bool) -> Result<FrontMatterField, E> {
         Ok(Self::text(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Entry, E> {
+    fn visit_i64<E>(self, value: i64) -> Result<FrontMatterField, E> {
         Ok(Self::text(value))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Entry, E> {
+    fn visit_u64<E>(self, value: u64) -> Result<FrontMatterField, E> {
         Ok(Self::text(value))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Entry, E> {
+    fn visit_f64<E>(self, value: f64) -> Result<FrontMatterField, E> {
         Ok(Self::text(value))
     }
 
-    fn visit_unit<E>(self) -> Result<Entry, E> {
-        Ok(Entry::default())
+    fn visit_unit<E>(self) -> Result<FrontMatterField, E> {
+        Ok(FrontMatterField::default())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Entry, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<FrontMatterField, A::Error> {
         let mut items = Vec::new();
-        while let Some(Entry { text, .. }) = seq.next_element()? {
+        while let Some(FrontMatterField { text, .. }) = seq.next_element()? {
             items.push(text);
         }
-        Ok(Entry { text: String::new(), items })
+        Ok(FrontMatterField { text: String::new(), items })
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Entry, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<FrontMatterField, A::Error> {
         let Table(entries) = TableVisitor.visit_map(map)?;
         let lines: Vec<String> =
             entries.iter().map(|(key, entry)| format!("{key}: {}", entry.text)).collect();

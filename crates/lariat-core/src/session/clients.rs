@@ -98,13 +98,13 @@ where
 {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Written {
+    enum StoredRequests {
         All(Vec<OpenBudgetRequest>),
         One(Option<(Arc<BudgetRequest>, Timestamp)>),
     }
-    Ok(match Written::deserialize(deserializer)? {
-        Written::All(all) => all,
-        Written::One(one) => {
+    Ok(match StoredRequests::deserialize(deserializer)? {
+        StoredRequests::All(all) => all,
+        StoredRequests::One(one) => {
             let open = |(request, at)| OpenBudgetRequest { loop_id: None, request, at };
             one.map(open).into_iter().collect()
         }

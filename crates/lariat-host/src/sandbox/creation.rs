@@ -17,7 +17,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::policy::Policy;
 use crate::sys::child::Grant;
-use crate::sys::create::{self as server, CreationKind, CreationResult, GuardedDirectory, Request};
+use crate::sys::create::{self as server, CreateRequest, CreationKind, CreationResult, GuardedDirectory};
 use crate::sys::notify::{self, Notification};
 
 /// Maximum number of Landlock rules per writable root. In directories beyond that, names are created for the command.
@@ -150,7 +150,7 @@ impl CreationClient {
         };
         let old =
             old_place.as_ref().map_or((c".", target.as_c_str()), |place| (&*place.folder, &*place.name));
-        let request = Request {
+        let request = CreateRequest {
             kind: creation.kind,
             flags: creation.flags,
             mode: creation.mode & !mask,

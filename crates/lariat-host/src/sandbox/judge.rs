@@ -28,7 +28,7 @@ use super::filter;
 use super::policy::{LocalSockets, Network, Policy};
 use super::proxy;
 use crate::sys::create::CreationResult;
-use crate::sys::notify::{self, Answer, Notification, ReturnedFile};
+use crate::sys::notify::{self, Notification, ReturnedFile, SyscallAnswer};
 
 /// Decides about the system calls of one command.
 #[derive(Debug)]
@@ -87,20 +87,20 @@ impl SyscallJudge {
         proxy::serve(listener, destinations.into(), denied).await;
     }
 
-    fn judge(&self, call: &Notification) -> (Answer, Option<Denial>) {
+    fn judge(&self, call: &Notification) -> (SyscallAnswer, Option<Denial>) {
         let is_start = call.call == libc::SYS_execve || call.call == libc::SYS_execveat;
         if !self.has_started() {
             if is_start {
                 self.starts.send_modify(|starts| *starts -= 1);
             }
-            return (Answer::Continue, None);
+            return (SyscallAnswer::Continue, None);
         }
         match call.call {
-            _ if is_start => (Answer::Continue, None),
+            _ if is_start => (SyscallAnswer::Continue, None),
             libc::SYS_connect | libc::SYS_bind => match self.local_socket(call) {
-                Some(path) => (Answer::Refuse(libc::EPERM), explain_local(call, &path)),
-                None if call.call == libc::SYS_bind => (Answer::Continue, None),
-                None => (Answer::Continue, self.explain_connect(call)),
+                Some(path) => (SyscallAnswer::Refuse(libc::EPERM), explain_local(call, &path)),
+                None if call.call == libc::SYS_bind => (SyscallAnswer::Continue, None),
+                None => (SyscallAnswer::Continue, self.explain_connect(call)),
             },
             libc::SYS_socket | libc::SYS_socketpair => {
                 let [family_of, kind, ..] = call.arguments;
@@ -108,21 +108,21 @@ impl SyscallJudge {
                 if local && call.call == libc::SYS_socket && kind & 0xf == libc::SOCK_STREAM {
                     let close_on_exec = kind & libc::SOCK_CLOEXEC != 0;
                     let nonblocking = kind & libc::SOCK_NONBLOCK != 0;
-                    return (Answer::DeadSocket { close_on_exec, nonblocking }, None);
+                    return (SyscallAnswer::DeadSocket { close_on_exec, nonblocking }, None);
                 }
                 let what = format!("{} for {}", filter::name(call.call), family(call));
                 let rule = if local { Rule::LocalSockets } else { Rule::KernelCall };
-                (Answer::Refuse(libc::EPERM), Some(Denial::new(what, rule)))
+                (SyscallAnswer::Refuse(libc::EPERM), Some(Denial::new(what, rule)))
             }
             _ => match self.changed_path(call) {
                 Some(_) if sets_user_id(call) => {
                     let what = "creating a file with the set-user-id bit".to_owned();
-                    (Answer::Refuse(libc::EPERM), Some(Denial::new(what, Rule::KernelCall)))
+                    (SyscallAnswer::Refuse(libc::EPERM), Some(Denial::new(what, Rule::KernelCall)))
                 }
                 Some((path, last)) => self.write(call, &path, last),
                 None => {
                     let what = filter::name(call.call).to_owned();
-                    (Answer::Refuse(libc::EPERM), Some(Denial::new(what, Rule::KernelCall)))
+                    (SyscallAnswer::Refuse(libc::EPERM), Some(Denial::new(what, Rule::KernelCall)))
                 }
             },
         }
@@ -130,7 +130,7 @@ impl SyscallJudge {
 
     /// A call that changes a path: done on behalf of the command if it cannot do so itself, otherwise left to the
     /// kernel.
-    fn write(&self, call: &Notification, path: &Path, last: FinalLink) -> (Answer, Option<Denial>) {
+    fn write(&self, call: &Notification, path: &Path, last: FinalLink) -> (SyscallAnswer, Option<Denial>) {
         // `mkdir` of an existing directory fails anyway; that is not a denial.
         let is_there = creates_directory(call) && path.symlink_metadata().is_ok();
         let denial = if is_there { None } else { self.explain_write(path, last) };
@@ -139,16 +139,19 @@ impl SyscallJudge {
             // Without Landlock, only this check prevents the creation of a missing protected path.
             let leads_there = || follow_links(path, last).is_none_or(|end| self.policy.protects(&end));
             let refused = protected || leads_there();
-            return (if refused { Answer::Refuse(libc::EROFS) } else { Answer::Continue }, denial);
+            return (
+                if refused { SyscallAnswer::Refuse(libc::EROFS) } else { SyscallAnswer::Continue },
+                denial,
+            );
         };
         match creation.make(call) {
-            None => (Answer::Continue, denial),
-            Some(CreationResult::Done) => (Answer::Done, denial),
+            None => (SyscallAnswer::Continue, denial),
+            Some(CreationResult::Done) => (SyscallAnswer::Done, denial),
             Some(CreationResult::Opened(file)) => {
-                (Answer::Opened(ReturnedFile { file, close_on_exec: closes_on_exec(call) }), denial)
+                (SyscallAnswer::Opened(ReturnedFile { file, close_on_exec: closes_on_exec(call) }), denial)
             }
-            Some(CreationResult::Failed(error)) => (Answer::Refuse(error), denial),
-            Some(CreationResult::Kernel) => (Answer::Continue, denial),
+            Some(CreationResult::Failed(error)) => (SyscallAnswer::Refuse(error), denial),
+            Some(CreationResult::Kernel) => (SyscallAnswer::Continue, denial),
         }
     }
 

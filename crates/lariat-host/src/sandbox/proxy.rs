@@ -51,7 +51,7 @@ pub(super) async fn serve(
 
 /// A client's request.
 #[derive(Debug, PartialEq, Eq)]
-struct Request {
+struct ProxyRequest {
     host: String,
     port: u16,
     /// Bytes to forward first; for a tunnel, only what arrived after the head.
@@ -106,7 +106,7 @@ async fn read_head(client: &mut TcpStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
     }
 }
 
-fn parse(head: &[u8], rest: &[u8]) -> Option<Request> {
+fn parse(head: &[u8], rest: &[u8]) -> Option<ProxyRequest> {
     let head = std::str::from_utf8(head).ok()?;
     let (line, fields) = head.split_once("\r\n")?;
     let mut words = line.split(' ');
@@ -116,7 +116,7 @@ fn parse(head: &[u8], rest: &[u8]) -> Option<Request> {
     }
     if method == "CONNECT" {
         let (host, port) = authority(target, None)?;
-        return Some(Request { host, port, first: rest.to_vec(), tunnel: true });
+        return Some(ProxyRequest { host, port, first: rest.to_vec(), tunnel: true });
     }
     let target = target.strip_prefix("http://")?;
     let slash = target.find('/').unwrap_or(target.len());
@@ -136,7 +136,7 @@ fn parse(head: &[u8], rest: &[u8]) -> Option<Request> {
         format!("{method} {path} HTTP/1.1\r\n{}\r\nConnection: close\r\n\r\n", fields.join("\r\n"))
             .into_bytes();
     first.extend_from_slice(rest);
-    Some(Request { host, port, first, tunnel: false })
+    Some(ProxyRequest { host, port, first, tunnel: false })
 }
 
 /// Parses host and port. A host may only contain characters of names and addresses.
@@ -160,7 +160,7 @@ fn authority(text: &str, default: Option<u16>) -> Option<(String, u16)> {
 }
 
 /// Returns the addresses to which a request may be connected.
-async fn admit(request: &Request, allowed: &[Destination]) -> Result<Vec<SocketAddr>, Rule> {
+async fn admit(request: &ProxyRequest, allowed: &[Destination]) -> Result<Vec<SocketAddr>, Rule> {
     if !allowed.iter().any(|destination| destination.admits(&request.host, request.port)) {
         return Err(Rule::NotListed);
     }

@@ -54,7 +54,7 @@ impl CreationKind {
 
 /// One request to create a name. The paths start at the first or second descriptor sent with it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Request<'a> {
+pub(crate) struct CreateRequest<'a> {
     pub(crate) kind: CreationKind,
     pub(crate) flags: u32,
     pub(crate) mode: u32,
@@ -87,7 +87,7 @@ const KERNEL: i32 = i32::MAX;
 /// Asks the supervisor process to create something. Blocks until it answers.
 pub(crate) fn ask(
     socket: BorrowedFd<'_>,
-    request: &Request<'_>,
+    request: &CreateRequest<'_>,
     folders: &[BorrowedFd<'_>],
 ) -> io::Result<CreationResult> {
     let texts = [request.old.0, request.old.1, request.new.0, request.new.1];
@@ -173,7 +173,7 @@ pub(super) fn serve(socket: BorrowedFd<'_>, guarded: &[GuardedDirectory]) -> boo
     rustix::net::sendmsg(socket, &[io::IoSlice::new(&bytes)], &mut control, SendFlags::NOSIGNAL).is_ok()
 }
 
-fn read(message: &[u8]) -> Option<Request<'_>> {
+fn read(message: &[u8]) -> Option<CreateRequest<'_>> {
     let (head, mut rest) = message.split_at_checked(HEAD)?;
     let kind = CreationKind::ALL.into_iter().find(|kind| Some(&(*kind as u8)) == head.first())?;
     let number = |at: usize| Some(u32::from_le_bytes(head.get(at..at + 4)?.try_into().ok()?));
@@ -185,12 +185,12 @@ fn read(message: &[u8]) -> Option<Request<'_>> {
     };
     let old = (text(0)?, text(1)?);
     let new = (text(2)?, text(3)?);
-    Some(Request { kind, flags: number(1)?, mode: number(5)?, old, new })
+    Some(CreateRequest { kind, flags: number(1)?, mode: number(5)?, old, new })
 }
 
 /// Creates the name. The last part of each path is looked up in an open directory.
 fn make(
-    request: &Request<'_>,
+    request: &CreateRequest<'_>,
     first: BorrowedFd<'_>,
     second: BorrowedFd<'_>,
     guarded: &[GuardedDirectory],

@@ -30,7 +30,8 @@ fn creates_requested_names_except_guarded_ones() {
         } {}
     });
     let ask = |kind: CreationKind, flags: OFlags, old: &CStr, new: &CStr| {
-        let request = Request { kind, flags: flags.bits(), mode: 0o6755, old: (c".", old), new: (c".", new) };
+        let request =
+            CreateRequest { kind, flags: flags.bits(), mode: 0o6755, old: (c".", old), new: (c".", new) };
         ask(ours.as_fd(), &request, &[folder.as_fd(), folder.as_fd()]).unwrap()
     };
     assert!(matches!(ask(CreationKind::Directory, OFlags::empty(), c"", c"sub"), CreationResult::Done));

@@ -21,7 +21,7 @@ pub(crate) struct Notification {
 /// The answer to a notification.
 #[derive(Debug)]
 #[cfg_attr(test, derive(PartialEq))]
-pub(crate) enum Answer {
+pub(crate) enum SyscallAnswer {
     /// The kernel executes the call, with its own checks.
     Continue,
     /// The call fails with this error number.
@@ -97,19 +97,19 @@ pub(crate) fn receive(notifier: BorrowedFd<'_>) -> io::Result<Option<Notificatio
 pub(crate) fn answer(
     notifier: BorrowedFd<'_>,
     notification: &Notification,
-    answer: Answer,
+    answer: SyscallAnswer,
 ) -> io::Result<()> {
     let (error, flags) = match answer {
-        Answer::Continue => (0, CONTINUE),
-        Answer::Done => (0, 0),
-        Answer::Refuse(error) => (-error, 0),
-        Answer::Opened(ReturnedFile { file, close_on_exec }) => {
+        SyscallAnswer::Continue => (0, CONTINUE),
+        SyscallAnswer::Done => (0, 0),
+        SyscallAnswer::Refuse(error) => (-error, 0),
+        SyscallAnswer::Opened(ReturnedFile { file, close_on_exec }) => {
             match return_file(notifier, notification, &file, close_on_exec) {
                 Ok(()) => return Ok(()),
                 Err(error) => (-error.raw_os_error().unwrap_or(libc::EMFILE), 0),
             }
         }
-        Answer::DeadSocket { close_on_exec, nonblocking } => {
+        SyscallAnswer::DeadSocket { close_on_exec, nonblocking } => {
             match return_dead_socket(notifier, notification, close_on_exec, nonblocking) {
                 Ok(()) => return Ok(()),
                 // The descriptor table is full, or the kernel is old: deny the socket.

@@ -162,7 +162,11 @@ impl Undo {
         self.scanner.scan_all(&mut state.history, number)
     }
 
-    fn scan(&self, state: &mut HistoryState, paths: Option<&[RelativePath]>) -> Result<ScanResult, UndoError> {
+    fn scan(
+        &self,
+        state: &mut HistoryState,
+        paths: Option<&[RelativePath]>,
+    ) -> Result<ScanResult, UndoError> {
         match paths {
             None => self.scan_all(state),
             Some(paths) => {
@@ -230,7 +234,7 @@ impl Undo {
     /// Lists all checkpoints, oldest first.
     pub fn list(&self) -> Vec<Summary> {
         let state = self.lock();
-        let summary = |checkpoint: &super::history::Checkpoint| Summary {
+        let summary = |checkpoint: &super::history::UndoCheckpoint| Summary {
             by: checkpoint.by.clone(),
             paths: checkpoint.changes.len(),
         };

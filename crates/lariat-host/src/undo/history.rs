@@ -41,7 +41,7 @@ pub enum ChangeAuthor {
 
 /// A set of changes and who made them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Checkpoint {
+pub(super) struct UndoCheckpoint {
     pub(super) by: ChangeAuthor,
     /// Whether the whole workspace was scanned.
     pub(super) whole: bool,
@@ -82,7 +82,7 @@ pub struct Summary {
 #[derive(Debug)]
 pub(super) struct History {
     pub(super) manifest: Manifest,
-    pub(super) checkpoints: VecDeque<Checkpoint>,
+    pub(super) checkpoints: VecDeque<UndoCheckpoint>,
     pub(super) store: Store,
     log: Log,
     limits: UndoLimits,
@@ -152,7 +152,7 @@ impl History {
         if changes.is_empty() && matches!(by, ChangeAuthor::User) {
             return Ok(());
         }
-        let checkpoint = Checkpoint { by, whole, changes };
+        let checkpoint = UndoCheckpoint { by, whole, changes };
         self.log.append(&checkpoint)?;
         for change in &checkpoint.changes {
             if let Some(hash) = change.after.as_ref().and_then(Entry::content) {
@@ -192,7 +192,7 @@ impl History {
         }
         let changes =
             base.into_iter().map(|(path, entry)| Difference { path, before: None, after: Some(entry) });
-        let base = Checkpoint { by: ChangeAuthor::Base, whole: true, changes: changes.collect() };
+        let base = UndoCheckpoint { by: ChangeAuthor::Base, whole: true, changes: changes.collect() };
         self.log.rewrite(std::iter::once(&base).chain(&self.checkpoints))?;
         for change in dropped.iter().flat_map(|checkpoint| &checkpoint.changes) {
             if let Some(hash) = change.before.as_ref().and_then(Entry::content) {
@@ -205,7 +205,7 @@ impl History {
     /// Position of the checkpoint at which a tool call begins.
     pub(super) fn begin(&self, call: &str) -> Option<usize> {
         let begins =
-            |checkpoint: &Checkpoint| matches!(&checkpoint.by, ChangeAuthor::Begin(name) if name == call);
+            |checkpoint: &UndoCheckpoint| matches!(&checkpoint.by, ChangeAuthor::Begin(name) if name == call);
         self.checkpoints.iter().position(begins)
     }
 }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FlockOperation;
 
 use super::error::UndoError;
-use super::history::Checkpoint;
+use super::history::UndoCheckpoint;
 
 /// Number of hexadecimal digits of a checksum.
 const CHECKSUM: usize = 16;
@@ -31,7 +31,7 @@ pub(super) struct Log {
 
 impl Log {
     /// Opens the log of a directory and reads its valid lines.
-    pub(super) fn open(directory: &Path) -> Result<(Self, Vec<Checkpoint>), UndoError> {
+    pub(super) fn open(directory: &Path) -> Result<(Self, Vec<UndoCheckpoint>), UndoError> {
         let lock = directory.join("lock");
         let held = writable().open(&lock).map_err(UndoError::store(&lock))?;
         rustix::fs::flock(&held, FlockOperation::NonBlockingLockExclusive)
@@ -51,7 +51,7 @@ impl Log {
     }
 
     /// Appends a checkpoint.
-    pub(super) fn append(&mut self, checkpoint: &Checkpoint) -> Result<(), UndoError> {
+    pub(super) fn append(&mut self, checkpoint: &UndoCheckpoint) -> Result<(), UndoError> {
         let line = line(checkpoint).map_err(UndoError::store(&self.path))?;
         if let Err(error) = self.file.write_all(&line) {
             // Remove the incomplete line, so that it does not precede the next one.
@@ -66,7 +66,7 @@ impl Log {
     /// Replaces the whole log.
     pub(super) fn rewrite<'a>(
         &mut self,
-        checkpoints: impl Iterator<Item = &'a Checkpoint>,
+        checkpoints: impl Iterator<Item = &'a UndoCheckpoint>,
     ) -> Result<(), UndoError> {
         let path = self.path.clone();
         let failed = |error| UndoError::store(&path)(error);
@@ -90,7 +90,7 @@ fn writable() -> OpenOptions {
     options
 }
 
-fn line(checkpoint: &Checkpoint) -> std::io::Result<Vec<u8>> {
+fn line(checkpoint: &UndoCheckpoint) -> std::io::Result<Vec<u8>> {
     let json = serde_json::to_string(checkpoint)?;
     Ok(format!("{} {json}\n", checksum(json.as_bytes())).into_bytes())
 }
@@ -100,7 +100,7 @@ fn checksum(bytes: &[u8]) -> String {
 }
 
 /// Returns the valid lines of a log and their size in bytes.
-fn read_valid_lines(file: &File) -> std::io::Result<(Vec<Checkpoint>, u64)> {
+fn read_valid_lines(file: &File) -> std::io::Result<(Vec<UndoCheckpoint>, u64)> {
     let mut reader = BufReader::new(file);
     let (mut checkpoints, mut bytes) = (Vec::new(), 0);
     let mut line = Vec::new();
@@ -113,7 +113,7 @@ fn read_valid_lines(file: &File) -> std::io::Result<(Vec<Checkpoint>, u64)> {
     Ok((checkpoints, bytes))
 }
 
-fn parse_line(line: &[u8]) -> Option<Checkpoint> {
+fn parse_line(line: &[u8]) -> Option<UndoCheckpoint> {
     let (sum, json) = line.strip_suffix(b"\n")?.split_at_checked(CHECKSUM)?;
     let json = json.strip_prefix(b" ")?;
     (checksum(json).as_bytes() == sum).then(|| serde_json::from_slice(json).ok()).flatten()

@@ -39,12 +39,12 @@ struct PendingCall {
     index: usize,
     id: String,
     name: String,
-    arguments: Arguments,
+    arguments: ReplyArguments,
     signature: Option<String>,
 }
 
 #[derive(Debug)]
-enum Arguments {
+enum ReplyArguments {
     Text(String),
     Whole(Value),
 }
@@ -118,7 +118,7 @@ impl Reply {
     /// Returns an error if there are too many tool calls.
     pub fn call(&mut self, index: usize, id: &str, name: &str) -> Result<(), ProviderError> {
         let Some(call) = self.calls.iter_mut().find(|call| call.index == index) else {
-            return self.push_call(index, id, name, Arguments::Text(String::new()), None);
+            return self.push_call(index, id, name, ReplyArguments::Text(String::new()), None);
         };
         if !id.is_empty() {
             id.clone_into(&mut call.id);
@@ -141,7 +141,7 @@ impl Reply {
         self.add_bytes(delta.len())?;
         // Newest first, because arguments usually belong to the tool call that started last.
         let Some(call) = self.calls.iter_mut().rev().find(|call| call.index == index) else { return Ok(()) };
-        if let Arguments::Text(text) = &mut call.arguments {
+        if let ReplyArguments::Text(text) = &mut call.arguments {
             text.push_str(&delta);
         }
         self.emit(StreamEvent::ToolCallDelta { index, delta: delta.into_owned() });
@@ -151,7 +151,7 @@ impl Reply {
     /// Replaces all arguments of a tool call received so far with the complete JSON text.
     pub fn replace_arguments(&mut self, index: usize, text: &str) {
         if let Some(call) = self.calls.iter_mut().rev().find(|call| call.index == index) {
-            call.arguments = Arguments::Text(text.to_owned());
+            call.arguments = ReplyArguments::Text(text.to_owned());
         }
     }
 
@@ -170,7 +170,7 @@ impl Reply {
         let delta = arguments.to_string();
         self.add_bytes(delta.len())?;
         self.emit(StreamEvent::ToolCallDelta { index, delta });
-        self.push_call(index, id, name, Arguments::Whole(arguments), signature)
+        self.push_call(index, id, name, ReplyArguments::Whole(arguments), signature)
     }
 
     fn push_call(
@@ -178,7 +178,7 @@ impl Reply {
         index: usize,
         id: &str,
         name: &str,
-        arguments: Arguments,
+        arguments: ReplyArguments,
         signature: Option<String>,
     ) -> Result<(), ProviderError> {
         if self.calls.len() >= CALL_LIMIT {
@@ -255,9 +255,9 @@ impl Reply {
                 return Err(invalid("a tool call has no name".to_owned()));
             }
             let arguments = match call.arguments {
-                Arguments::Whole(value) => value,
-                Arguments::Text(text) if text.trim().is_empty() => Value::Object(Map::new()),
-                Arguments::Text(text) => serde_json::from_str(&text).map_err(|error| {
+                ReplyArguments::Whole(value) => value,
+                ReplyArguments::Text(text) if text.trim().is_empty() => Value::Object(Map::new()),
+                ReplyArguments::Text(text) => serde_json::from_str(&text).map_err(|error| {
                     invalid(format!("the arguments of the tool call `{name}` are not valid JSON: {error}"))
                 })?,
             };

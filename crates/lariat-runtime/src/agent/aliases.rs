@@ -10,7 +10,7 @@ use lariat_core::session::run_start;
 use super::error::AgentError;
 use super::forward::EventSender;
 use super::handle::Agent;
-use super::launch::{Caller, Task};
+use super::launch::{Caller, LaunchTask};
 use super::output::AgentOutput;
 use super::stream::RunStream;
 
@@ -33,7 +33,7 @@ impl Agent {
     /// # Errors
     /// If the agent is busy.
     pub fn prompt_messages(&self, messages: Vec<AgentMessage>) -> Result<RunStream, AgentError> {
-        self.start(Task::Prompt(messages), Caller::Watches, None)
+        self.start(LaunchTask::Prompt(messages), Caller::Watches, None)
     }
 
     /// Like [`run`](Self::run), and passes every event to `sender`.
@@ -57,7 +57,7 @@ impl Agent {
         messages: Vec<AgentMessage>,
         sender: impl EventSender + 'static,
     ) -> Result<AgentOutput, AgentError> {
-        self.start(Task::Prompt(messages), Caller::Watches, Some(Box::new(sender)))?.finish().await
+        self.start(LaunchTask::Prompt(messages), Caller::Watches, Some(Box::new(sender)))?.finish().await
     }
 
     /// Like [`stream`](Self::stream), without a new prompt: the model replies to the conversation as it is.
@@ -65,7 +65,7 @@ impl Agent {
     /// # Errors
     /// If the agent is busy.
     pub fn continue_loop(&self) -> Result<RunStream, AgentError> {
-        self.start(Task::Continue(ContinuationKind::Default), Caller::Watches, None)
+        self.start(LaunchTask::Continue(ContinuationKind::Default), Caller::Watches, None)
     }
 
     /// Runs a loop of the session again from its recorded start: the conversation goes back to the prompt, and the model
@@ -80,7 +80,7 @@ impl Agent {
     }
 
     /// Returns to the recorded start of a run; what remains is to continue from there.
-    pub(super) async fn return_to_start(&self, run: Option<u64>) -> Result<Task, AgentError> {
+    pub(super) async fn return_to_start(&self, run: Option<u64>) -> Result<LaunchTask, AgentError> {
         let read = self.borrow(async |context, _| {
             context.refresh().await?;
             Ok(context.journal().read_from(0).await?)
@@ -88,7 +88,7 @@ impl Agent {
         let started = run_start(&read.await?, run).and_then(|start| start.message_id);
         self.rewind(Some(started.ok_or(AgentError::UnknownRun(run))?)).await?;
         let tag = self.shared.config.ports.stamp().now.to_string();
-        Ok(Task::Continue(ContinuationKind::Rerun { tag }))
+        Ok(LaunchTask::Continue(ContinuationKind::Rerun { tag }))
     }
 
     /// Like [`continue_loop`](Self::continue_loop) to the end of the run, and passes every event to `sender`.
@@ -101,6 +101,6 @@ impl Agent {
         sender: impl EventSender + 'static,
         kind: ContinuationKind,
     ) -> Result<AgentOutput, AgentError> {
-        self.start(Task::Continue(kind), Caller::Watches, Some(Box::new(sender)))?.finish().await
+        self.start(LaunchTask::Continue(kind), Caller::Watches, Some(Box::new(sender)))?.finish().await
     }
 }

@@ -8,7 +8,7 @@ use lariat_core::message::AgentMessage;
 use super::context::AgentLoopConfig;
 use super::error::AgentError;
 use super::handle::Agent;
-use super::launch::{Caller, Task};
+use super::launch::{Caller, LaunchTask};
 use super::output::AgentOutput;
 use super::stream::RunStream;
 
@@ -47,9 +47,9 @@ impl Agent {
         prompt: AgentMessage,
         branches: &[Self],
         strategy: Arc<dyn EvaluationStrategy>,
-    ) -> Task {
+    ) -> LaunchTask {
         let configs: Vec<AgentLoopConfig> =
             branches.iter().map(|branch| branch.shared.config.clone()).collect();
-        Task::Branches(vec![prompt], configs, strategy)
+        LaunchTask::Branches(vec![prompt], configs, strategy)
     }
 }

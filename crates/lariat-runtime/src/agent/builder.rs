@@ -32,7 +32,7 @@ use super::handle::{Agent, Parts};
 use super::launch::Watchers;
 use super::model::ModelSlot;
 use crate::budget::{BudgetPool, DailyBudget, SharedBudget};
-use crate::compaction::{Recall, SummarisingCompaction};
+use crate::compaction::{RecallTool, SummarisingCompaction};
 use crate::drive::{
     JournalConfig, Lineage, MAX_TOOL_OUTPUT, MissingApprover, Ports, RequestTemplate, TOOL_GRACE, ToolSet,
 };
@@ -633,8 +633,8 @@ impl AgentBuilder {
         };
         // A model that gets no tools may not support tool calls.
         let recalls = !self.tools.is_empty() || (is_given && context.is_some());
-        if recalls && !self.tools.iter().any(|tool| tool.name() == Recall::NAME) {
-            self.tools.push(Arc::new(Recall));
+        if recalls && !self.tools.iter().any(|tool| tool.name() == RecallTool::NAME) {
+            self.tools.push(Arc::new(RecallTool));
         }
         self.run.context = context;
     }

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use super::compact::CompactionReport;
 use super::error::AgentError;
 use super::handle::Agent;
-use super::launch::{Caller, Task};
+use super::launch::{Caller, LaunchTask};
 use super::plan::PlanDecision;
 use super::stream::RunStream;
 use crate::drive::{CommandEffect, CommandReply, RunCommand};
@@ -37,12 +37,12 @@ impl Agent {
     /// If a run is active.
     pub fn run_command(&self, command: CommandRecord, run: CommandRun) -> Result<RunStream, AgentError> {
         let task = match run {
-            CommandRun::Prompt(messages) => Task::Prompt(messages),
-            CommandRun::Continue => Task::Continue(ContinuationKind::Default),
-            CommandRun::Plan(decision) => Task::Plan(decision),
-            CommandRun::Deliver => Task::Deliver,
+            CommandRun::Prompt(messages) => LaunchTask::Prompt(messages),
+            CommandRun::Continue => LaunchTask::Continue(ContinuationKind::Default),
+            CommandRun::Plan(decision) => LaunchTask::Plan(decision),
+            CommandRun::Deliver => LaunchTask::Deliver,
         };
-        self.start(Task::Command(Box::new(command), Box::new(task)), Caller::Watches, None)
+        self.start(LaunchTask::Command(Box::new(command), Box::new(task)), Caller::Watches, None)
     }
 
     /// Runs an earlier run again for a command, as [`Agent::rerun`] does. The return to its start is recorded first, so a
@@ -56,7 +56,7 @@ impl Agent {
         run: Option<u64>,
     ) -> Result<RunStream, AgentError> {
         let task = self.return_to_start(run).await?;
-        self.start(Task::Command(Box::new(command), Box::new(task)), Caller::Watches, None)
+        self.start(LaunchTask::Command(Box::new(command), Box::new(task)), Caller::Watches, None)
     }
 
     /// Starts a run on the messages that wait in the queues.
@@ -64,7 +64,7 @@ impl Agent {
     /// # Errors
     /// If a run is active. The stream finishes with [`AgentError::QueueEmpty`] if no message waits.
     pub fn deliver_queued(&self) -> Result<RunStream, AgentError> {
-        self.start(Task::Deliver, Caller::Watches, None)
+        self.start(LaunchTask::Deliver, Caller::Watches, None)
     }
 
     /// Records a command with its effects, in the active run, or without a run. Returns the position of the record once it

@@ -26,7 +26,7 @@ use super::builder::AgentBuilder;
 use super::context::{AgentContext, AgentLoopConfig};
 use super::error::AgentError;
 use super::forward::EndSignal;
-use super::launch::{Caller, Task, Watchers};
+use super::launch::{Caller, LaunchTask, Watchers};
 use super::output::AgentOutput;
 use super::plan::{Plan, PlanDecision};
 use super::session_end::SessionEndNotice;
@@ -182,13 +182,13 @@ impl Agent {
     /// If the agent is busy, or the run stopped before its end; [`AgentError::Failed`] if its model failed
     /// permanently.
     pub async fn run(&self, prompt: impl Into<AgentMessage>) -> Result<AgentOutput, AgentError> {
-        self.start(Task::Prompt(vec![prompt.into()]), Caller::Waits, None)?.finish().await
+        self.start(LaunchTask::Prompt(vec![prompt.into()]), Caller::Waits, None)?.finish().await
     }
 
     /// Runs a prompt as a stream of events, with which you can answer approval requests, steer and cancel the
     /// run. If the run cannot be started, the stream is empty and [`RunStream::finish`] returns the error.
     pub fn stream(&self, prompt: impl Into<AgentMessage>) -> RunStream {
-        self.start(Task::Prompt(vec![prompt.into()]), Caller::Watches, None)
+        self.start(LaunchTask::Prompt(vec![prompt.into()]), Caller::Watches, None)
             .unwrap_or_else(|error| self.failed_stream(error))
     }
 
@@ -200,7 +200,7 @@ impl Agent {
     /// If the agent is busy, or the run stopped before its end; [`AgentError::Failed`] if its model failed
     /// permanently.
     pub async fn recover(&self) -> Result<Option<AgentOutput>, AgentError> {
-        match self.start(Task::Recover, Caller::Waits, None)?.finish().await {
+        match self.start(LaunchTask::Recover, Caller::Waits, None)?.finish().await {
             Err(error) if error.is_nothing_to_recover() => Ok(None),
             output => output.map(Some),
         }
@@ -213,7 +213,7 @@ impl Agent {
     /// # Errors
     /// If the agent is busy.
     pub fn recover_stream(&self) -> Result<RunStream, AgentError> {
-        self.start(Task::Recover, Caller::Watches, None)
+        self.start(LaunchTask::Recover, Caller::Watches, None)
     }
 
     /// Reads the conversation of an existing session, without resuming it and without becoming its writer:
@@ -495,12 +495,12 @@ impl Agent {
     /// [`AgentError::PlanChanged`] if an approved change would have another result than the user saw; then
     /// nothing is carried out.
     pub async fn apply_plan(&self, decision: PlanDecision) -> Result<AgentOutput, AgentError> {
-        self.start(Task::Plan(decision), Caller::Waits, None)?.finish().await
+        self.start(LaunchTask::Plan(decision), Caller::Waits, None)?.finish().await
     }
 
     /// Like [`apply_plan`](Self::apply_plan), as a stream of events.
     pub fn apply_plan_stream(&self, decision: PlanDecision) -> RunStream {
-        self.start(Task::Plan(decision), Caller::Watches, None)
+        self.start(LaunchTask::Plan(decision), Caller::Watches, None)
             .unwrap_or_else(|error| self.failed_stream(error))
     }
 

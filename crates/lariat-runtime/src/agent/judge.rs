@@ -21,7 +21,7 @@ use super::context::AgentLoopConfig;
 use crate::budget::estimate;
 use crate::compaction::excerpt;
 use crate::one_reply::one_reply;
-use compact::{Fit, JudgedText};
+use compact::{CompactedFit, JudgedText};
 
 /// The system prompt of the judge, if the program sets none.
 const SYSTEM_PROMPT: &str = "You compare answers to one request and select the best: correct first, then complete, then short.\n\
@@ -92,7 +92,7 @@ impl LlmJudgeEvaluation {
             answers: judged.iter().map(|outcome| written(answer(outcome))).collect(),
         };
         let (text, fit) = text.fit(self.room());
-        if fit == Fit::TooLarge {
+        if fit == CompactedFit::TooLarge {
             progress("the answers are too long for the judge: it sees only parts of them".to_owned());
         }
         let ports = &self.judge_config.ports;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::compact::{Fit, JudgedText};
+use super::compact::{CompactedFit, JudgedText};
 use super::*;
 
 fn text(context: &str, answers: &[&str]) -> JudgedText {
@@ -19,7 +19,7 @@ fn paragraphs(count: usize, word: &str) -> String {
 #[test]
 fn text_that_fits_is_unchanged() {
     let text = text("[user]\nhello", &["a", "b"]);
-    assert_eq!(text.clone().fit(10_000), (text, Fit::Readable));
+    assert_eq!(text.clone().fit(10_000), (text, CompactedFit::Readable));
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn conversation_is_compacted_before_the_answers() {
     let answer = paragraphs(4, "answer");
     let text = text(&paragraphs(60, "before"), &[&answer, &answer]);
     let (fitted, fit) = text.clone().fit(2_000);
-    assert_eq!(fit, Fit::Readable);
+    assert_eq!(fit, CompactedFit::Readable);
     assert_eq!(fitted.answers, text.answers, "the answers are intact");
     assert!(fitted.context.len() < text.context.len() && fitted.context.contains("before 0"));
     assert!(estimate_tokens(&fitted.prompt()) <= 2_000);
@@ -37,7 +37,7 @@ fn conversation_is_compacted_before_the_answers() {
 fn long_answers_are_compacted_one_by_one() {
     let text = text(&paragraphs(60, "before"), &[&paragraphs(80, "long"), "short"]);
     let (fitted, fit) = text.fit(1_500);
-    assert_eq!(fit, Fit::Readable);
+    assert_eq!(fit, CompactedFit::Readable);
     assert_eq!(fitted.answers[1], "short");
     assert!(fitted.answers[0].contains("long 0") && fitted.answers[0].contains("long 79"));
     assert!(estimate_tokens(&fitted.prompt()) <= 1_500);
@@ -47,7 +47,7 @@ fn long_answers_are_compacted_one_by_one() {
 fn judge_is_warned_if_too_little_is_left() {
     let long = paragraphs(80, "long");
     let (fitted, fit) = text("", &[&long, &long]).fit(120);
-    assert_eq!(fit, Fit::TooLarge);
+    assert_eq!(fit, CompactedFit::TooLarge);
     assert!(fitted.answers.iter().all(|answer| answer.len() < 400));
 }
 

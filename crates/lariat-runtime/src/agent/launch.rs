@@ -30,7 +30,7 @@ use crate::drive::MissingApprover;
 use crate::observe::{DEFAULT_CAPACITY, Observer};
 
 /// What a run has to do.
-pub(super) enum Task {
+pub(super) enum LaunchTask {
     Prompt(Vec<AgentMessage>),
     /// A prompt whose answer must match a schema.
     #[cfg(feature = "typed")]
@@ -43,7 +43,7 @@ pub(super) enum Task {
     /// A prompt for branches with these configurations, of which the strategy selects one.
     Branches(Vec<AgentMessage>, Vec<AgentLoopConfig>, Arc<dyn EvaluationStrategy>),
     /// A task that a command caused. Both are recorded in one write.
-    Command(Box<CommandRecord>, Box<Task>),
+    Command(Box<CommandRecord>, Box<LaunchTask>),
 }
 
 /// What the caller of a run does until it ends.
@@ -92,7 +92,7 @@ impl Agent {
         prompt: AgentMessage,
         schema: &Arc<OutputSchema>,
     ) -> Result<AgentOutput, AgentError> {
-        self.start(Task::Answer(vec![prompt], Arc::clone(schema)), Caller::Waits, None)?.finish().await
+        self.start(LaunchTask::Answer(vec![prompt], Arc::clone(schema)), Caller::Waits, None)?.finish().await
     }
 
     #[cfg(feature = "typed")]
@@ -103,7 +103,7 @@ impl Agent {
     /// Starts a run in a task of its own.
     pub(super) fn start(
         &self,
-        task: Task,
+        task: LaunchTask,
         caller: Caller,
         sender: Option<Box<dyn EventSender>>,
     ) -> Result<RunStream, AgentError> {
@@ -129,7 +129,7 @@ impl Agent {
                 end_signal: end_signal.clone(),
             });
             state.begun = true;
-            if !matches!(task, Task::Recover) {
+            if !matches!(task, LaunchTask::Recover) {
                 state.last_active_at = Some(self.shared.config.ports.clock.now());
             }
             let hub = state.journal.hub();
@@ -180,7 +180,7 @@ impl Agent {
 
     async fn execute(
         &self,
-        task: Task,
+        task: LaunchTask,
         caller: Caller,
         context: &mut AgentContext,
         cancel: CancellationToken,
@@ -193,21 +193,21 @@ impl Agent {
         let config = &config;
         let started = |handle| link.connect(&handle);
         let (prompts, kind) = match task {
-            Task::Command(command, task) => {
+            LaunchTask::Command(command, task) => {
                 context.accept(*command);
                 let result = Box::pin(self.execute(*task, caller, context, cancel, link)).await;
                 context.forget_command();
                 return result;
             }
-            Task::Recover => {
+            LaunchTask::Recover => {
                 // Boxed, like the next ones: otherwise the future of every run would reserve space for it.
                 let recovered = Box::pin(loops::recover(context, config, cancel, started)).await?;
                 return recovered.ok_or_else(|| RecoverError::UnknownLoop("none".into()).into());
             }
-            Task::Plan(decision) => {
+            LaunchTask::Plan(decision) => {
                 return Box::pin(plan::apply_plan(decision, context, config, cancel, started)).await;
             }
-            Task::Branches(prompts, mut configs, strategy) => {
+            LaunchTask::Branches(prompts, mut configs, strategy) => {
                 for branch in &mut configs {
                     branch.missing_approver = config.missing_approver;
                 }
@@ -215,7 +215,7 @@ impl Agent {
                 return Box::pin(run).await;
             }
             #[cfg(feature = "typed")]
-            Task::Answer(prompts, schema) => {
+            LaunchTask::Answer(prompts, schema) => {
                 // For this run only: the agent's own request stays unchanged.
                 let mut ports = crate::drive::Ports::clone(&config.ports);
                 ports.request.output_schema = Some(schema);
@@ -223,9 +223,9 @@ impl Agent {
                 let run = loops::begin_and_drive(prompts, None, context, &config, cancel, started);
                 return Box::pin(run).await;
             }
-            Task::Deliver => (vec![Box::pin(context.take_queued()).await?], None),
-            Task::Continue(kind) => (Vec::new(), Some(kind)),
-            Task::Prompt(prompts) => (prompts, None),
+            LaunchTask::Deliver => (vec![Box::pin(context.take_queued()).await?], None),
+            LaunchTask::Continue(kind) => (Vec::new(), Some(kind)),
+            LaunchTask::Prompt(prompts) => (prompts, None),
         };
         loops::begin_and_drive(prompts, kind, context, config, cancel, started).await
     }

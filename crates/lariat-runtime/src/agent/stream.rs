@@ -27,7 +27,7 @@ use crate::observe::Subscription;
 #[derive(Debug)]
 pub struct RunStream {
     events: Option<Subscription>,
-    task: Task,
+    task: StreamTask,
     cancel: CancellationToken,
     link: Arc<Link>,
     end_signal: EndSignal,
@@ -63,7 +63,7 @@ impl SeenLoops {
 
 /// The task that drives the run.
 #[derive(Debug)]
-enum Task {
+enum StreamTask {
     Running(JoinHandle<Result<AgentOutput, AgentError>>),
     /// The run could not be started.
     Failed(Option<AgentError>),
@@ -173,17 +173,23 @@ impl RunStream {
         link: Arc<Link>,
         end_signal: EndSignal,
     ) -> Self {
-        Self::of(events, Task::Running(task), cancel, link, end_signal)
+        Self::of(events, StreamTask::Running(task), cancel, link, end_signal)
     }
 
     /// Creates the stream of a run that could not be started.
     pub(super) fn from_error(events: Subscription, error: AgentError, end_signal: EndSignal) -> Self {
-        Self::of(events, Task::Failed(Some(error)), CancellationToken::new(), Arc::default(), end_signal)
+        Self::of(
+            events,
+            StreamTask::Failed(Some(error)),
+            CancellationToken::new(),
+            Arc::default(),
+            end_signal,
+        )
     }
 
     fn of(
         events: Subscription,
-        task: Task,
+        task: StreamTask,
         cancel: CancellationToken,
         link: Arc<Link>,
         end_signal: EndSignal,
@@ -238,11 +244,11 @@ impl RunStream {
     pub fn finish_detached(mut self) -> impl Future<Output = Result<AgentOutput, AgentError>> + Send + use<> {
         self.events = None;
         self.finished = true;
-        let task = std::mem::replace(&mut self.task, Task::Failed(None));
+        let task = std::mem::replace(&mut self.task, StreamTask::Failed(None));
         async move {
             match task {
-                Task::Running(task) => task.await.unwrap_or(Err(AgentError::TaskLost)),
-                Task::Failed(error) => Err(error.unwrap_or(AgentError::TaskLost)),
+                StreamTask::Running(task) => task.await.unwrap_or(Err(AgentError::TaskLost)),
+                StreamTask::Failed(error) => Err(error.unwrap_or(AgentError::TaskLost)),
             }
         }
     }
@@ -255,8 +261,8 @@ impl RunStream {
     pub async fn finish(mut self) -> Result<AgentOutput, AgentError> {
         self.events = None;
         let result = match &mut self.task {
-            Task::Running(task) => task.await.unwrap_or(Err(AgentError::TaskLost)),
-            Task::Failed(error) => Err(error.take().unwrap_or(AgentError::TaskLost)),
+            StreamTask::Running(task) => task.await.unwrap_or(Err(AgentError::TaskLost)),
+            StreamTask::Failed(error) => Err(error.take().unwrap_or(AgentError::TaskLost)),
         };
         self.finished = true;
         result

@@ -13,13 +13,13 @@ const MAX_LINES: usize = 500;
 const MAX_BYTES: usize = 32 * 1024;
 
 /// The `recall` tool.
-pub(crate) struct Recall;
+pub(crate) struct RecallTool;
 
-impl Recall {
+impl RecallTool {
     pub(crate) const NAME: &'static str = "recall";
 }
 
-impl AgentTool for Recall {
+impl AgentTool for RecallTool {
     fn name(&self) -> &str {
         Self::NAME
     }

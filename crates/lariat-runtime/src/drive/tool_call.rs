@@ -29,7 +29,7 @@ use super::ports::Ports;
 use super::preview::Preview;
 use super::redaction;
 use super::session_hooks;
-use crate::compaction::Recall;
+use crate::compaction::RecallTool;
 
 /// Ends a running tool.
 #[derive(Debug)]
@@ -101,7 +101,7 @@ pub(crate) fn start(
     let (ports, call, abort) = (Arc::clone(ports), call, running.abort.clone());
     let (session_id, loop_id) = (journal.session_id().clone(), loop_id.clone());
     let store = Arc::clone(journal);
-    let (most, recalls) = (ports.max_tool_output, ports.tools.get(Recall::NAME).is_some());
+    let (most, recalls) = (ports.max_tool_output, ports.tools.get(RecallTool::NAME).is_some());
     let future = Box::pin(async move {
         // The policy checks exactly the tool call that runs.
         let ran =

@@ -7,13 +7,13 @@ use lariat_core::event::{AgentEvent, Event, MessageRef, RecordedMessage, Resolve
 use lariat_core::id::LoopId;
 
 #[derive(Default)]
-pub(super) struct History {
+pub(super) struct MessageHistory {
     resolver: Resolver,
     /// Open loops whose messages are known from their beginning, or as far back as the search goes.
     complete: Vec<LoopId>,
 }
 
-impl History {
+impl MessageHistory {
     /// Adds a durable event that is delivered as it is.
     pub(super) fn add(&mut self, event: &Event) {
         self.track(event);

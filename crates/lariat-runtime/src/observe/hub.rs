@@ -12,7 +12,7 @@ use lariat_core::id::SessionId;
 use lariat_core::store::SessionStore;
 
 use super::queue::Queue;
-use super::replay::Replay;
+use super::replay::JournalReplay;
 use super::subscription::Subscription;
 
 /// Fans the events of one session out to its observers. Dropping it closes it.
@@ -91,7 +91,7 @@ impl EventHub {
         } else {
             state.subscribers.push(Arc::clone(&queue));
         }
-        let replay = Replay::new(Arc::clone(&self.shared.store), self.shared.session_id.clone());
+        let replay = JournalReplay::new(Arc::clone(&self.shared.store), self.shared.session_id.clone());
         Subscription::new(queue, Arc::downgrade(&self.shared), replay, position)
     }
 

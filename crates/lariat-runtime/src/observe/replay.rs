@@ -13,7 +13,7 @@ use lariat_core::event::Event;
 use lariat_core::id::{LoopId, SessionId};
 use lariat_core::store::{SessionStore, StoreError};
 
-use super::history::History;
+use super::history::MessageHistory;
 
 /// Number of events to read at a time. A page of shared pointers is 2 KiB; a query per 256 events is cheap.
 pub(super) const PAGE: usize = 256;
@@ -26,7 +26,7 @@ pub(super) const READ_RETRIES: u32 = 8;
 /// unresolved.
 const MAX_SEARCH_PAGES: u32 = 16;
 
-pub(super) struct Replay {
+pub(super) struct JournalReplay {
     store: Arc<dyn SessionStore>,
     session_id: SessionId,
     page: VecDeque<Event>,
@@ -42,7 +42,7 @@ struct LoopSearch {
     pages_left: u32,
 }
 
-impl Replay {
+impl JournalReplay {
     pub(super) fn new(store: Arc<dyn SessionStore>, session_id: SessionId) -> Self {
         Self { store, session_id, page: VecDeque::new(), reading: None, failures: 0, search: None }
     }
@@ -60,7 +60,7 @@ impl Replay {
     /// Polls for the event at `from`; `None` if the journal ends there, unless `until` says otherwise.
     pub(super) fn poll_event(
         &mut self,
-        history: &mut History,
+        history: &mut MessageHistory,
         from: u64,
         until: Option<u64>,
         context: &mut Context<'_>,
@@ -95,7 +95,7 @@ impl Replay {
     /// Reads backwards until the beginning of the loop or of the journal, or the limit.
     fn poll_search(
         &mut self,
-        history: &mut History,
+        history: &mut MessageHistory,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), StoreError>> {
         while let Some(LoopSearch { before, pages_left, .. }) = self.search {

@@ -13,10 +13,10 @@ use futures_core::Stream;
 use lariat_core::event::Event;
 use lariat_core::store::StoreError;
 
-use super::history::History;
+use super::history::MessageHistory;
 use super::hub::Shared;
 use super::queue::{NextStep, Queue};
-use super::replay::Replay;
+use super::replay::JournalReplay;
 
 /// Default number of events that may wait before a consumer is slow. 2 KiB of pointers; a few turns of a busy
 /// loop.
@@ -47,15 +47,20 @@ impl SubscriptionEnd {
 pub struct Subscription {
     queue: Arc<Queue>,
     hub: Weak<Shared>,
-    replay: Replay,
-    history: History,
+    replay: JournalReplay,
+    history: MessageHistory,
     position: Option<u64>,
     closed: Option<SubscriptionEnd>,
 }
 
 impl Subscription {
-    pub(super) fn new(queue: Arc<Queue>, hub: Weak<Shared>, replay: Replay, position: Option<u64>) -> Self {
-        Self { queue, hub, replay, history: History::default(), position, closed: None }
+    pub(super) fn new(
+        queue: Arc<Queue>,
+        hub: Weak<Shared>,
+        replay: JournalReplay,
+        position: Option<u64>,
+    ) -> Self {
+        Self { queue, hub, replay, history: MessageHistory::default(), position, closed: None }
     }
 
     /// Waits for the next event.
@@ -120,7 +125,7 @@ impl Subscription {
     fn end(&mut self, closed: SubscriptionEnd) -> Poll<Result<Event, SubscriptionEnd>> {
         self.unsubscribe();
         self.replay.go_live();
-        self.history = History::default();
+        self.history = MessageHistory::default();
         self.closed = Some(closed.clone());
         Poll::Ready(Err(closed))
     }

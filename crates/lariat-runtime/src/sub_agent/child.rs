@@ -32,7 +32,7 @@ use crate::agent::{
     AgentContext, AgentError, AgentLoopConfig, EventSender, SubAgentEnd, SubAgentFailure, SubAgentStart,
     add_secrets, observer_sender, run_sub_agent,
 };
-use crate::compaction::Recall;
+use crate::compaction::RecallTool;
 use crate::drive::{
     Lineage, MissingApprover, ParentRun, Ports, RunHandle, SHARE_FINDING, TOOL_GRACE, ToolSet,
 };
@@ -217,14 +217,14 @@ impl SubAgent {
         ports.tools = match &self.tools {
             SubAgentTools::Own(tools) if tools.is_empty() => ToolSet::new([]),
             SubAgentTools::Own(tools) => {
-                let recall: Arc<dyn lariat_core::tool::AgentTool> = Arc::new(Recall);
-                let known = tools.iter().any(|tool| tool.name() == Recall::NAME);
+                let recall: Arc<dyn lariat_core::tool::AgentTool> = Arc::new(RecallTool);
+                let known = tools.iter().any(|tool| tool.name() == RecallTool::NAME);
                 ToolSet::new(tools.iter().cloned().chain((!known).then_some(recall)))
             }
             SubAgentTools::Parents(names) => {
                 if let Some(names) = names {
-                    let own =
-                        std::iter::once(Recall::NAME).chain(self.shares_findings.then_some(SHARE_FINDING));
+                    let own = std::iter::once(RecallTool::NAME)
+                        .chain(self.shares_findings.then_some(SHARE_FINDING));
                     policy = policy.with_tools(names.iter().cloned().chain(own.map(str::to_owned)));
                 }
                 parent.ports.tools.filtered(|tool| policy.has_tool(tool) && tool != crate::proposal::PROPOSE)

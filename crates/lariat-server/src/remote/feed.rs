@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::exchange::{Exchange, ExchangeError};
 use super::retry::Attempts;
 use super::{OutgoingRequest, Remote, unreadable};
-use crate::sse::{Decoder, Frame};
+use crate::sse::{Decoder, SseFrame};
 use crate::wire::{self, name};
 
 /// A kind of stream.
@@ -154,14 +154,14 @@ impl<F: StreamKind> StreamReader<F> {
     async fn next(&mut self) -> Option<Result<F::Item, Problem>> {
         while !self.is_complete {
             match self.frame().await {
-                Ok(Some(Frame::Event { name, data })) => {
+                Ok(Some(SseFrame::Event { name, data })) => {
                     self.attempts = self.remote.retry.attempts();
                     if let Some(item) = self.read(&name, &data) {
                         return Some(item);
                     }
                 }
                 // A host that sends comments is alive.
-                Ok(Some(Frame::Comment)) => self.attempts = self.remote.retry.attempts(),
+                Ok(Some(SseFrame::Comment)) => self.attempts = self.remote.retry.attempts(),
                 Ok(None) => match self.resume().await {
                     Ok(None) => {}
                     Ok(Some(item)) => return Some(Ok(item)),
@@ -198,7 +198,7 @@ impl<F: StreamKind> StreamReader<F> {
     }
 
     /// Returns the next event or comment; `None` if the connection was lost.
-    async fn frame(&mut self) -> Result<Option<Frame>, Problem> {
+    async fn frame(&mut self) -> Result<Option<SseFrame>, Problem> {
         let Some((exchange, decoder)) = &mut self.connection else {
             return Ok(None);
         };

@@ -12,16 +12,16 @@ use lariat_api::{Principal, Problem, ProblemCode, Sessions};
 use serde::de::DeserializeOwned;
 
 use super::Server;
-use super::failure::Failure;
+use super::failure::RouteFailure;
 use crate::wire;
 
 /// The sessions that the caller may use.
 pub(super) struct Caller(pub(super) Arc<dyn Sessions>);
 
 impl FromRequestParts<Server> for Caller {
-    type Rejection = Failure;
+    type Rejection = RouteFailure;
 
-    async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, RouteFailure> {
         let unknown = || Problem::new(ProblemCode::Forbidden, "the connection has no known user");
         let principal = parts.extensions.get::<Principal>().ok_or_else(unknown)?;
         Ok(Self(server.host.sessions_for(principal)))
@@ -32,9 +32,9 @@ impl FromRequestParts<Server> for Caller {
 pub(super) struct Params<T>(pub(super) T);
 
 impl<T: DeserializeOwned + Send> FromRequestParts<Server> for Params<T> {
-    type Rejection = Failure;
+    type Rejection = RouteFailure;
 
-    async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, RouteFailure> {
         let Path(value) = Path::from_request_parts(parts, server).await.map_err(|error| {
             invalid(StatusCode::BAD_REQUEST, format!("the path is not valid: {}", error.body_text()))
         })?;
@@ -46,9 +46,9 @@ impl<T: DeserializeOwned + Send> FromRequestParts<Server> for Params<T> {
 pub(super) struct Query<T>(pub(super) T);
 
 impl<T: DeserializeOwned> FromRequestParts<Server> for Query<T> {
-    type Rejection = Failure;
+    type Rejection = RouteFailure;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Server) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, _: &Server) -> Result<Self, RouteFailure> {
         let axum::extract::Query(value) =
             axum::extract::Query::try_from_uri(&parts.uri).map_err(|error| {
                 invalid(StatusCode::BAD_REQUEST, format!("the query is not valid: {}", error.body_text()))
@@ -61,9 +61,9 @@ impl<T: DeserializeOwned> FromRequestParts<Server> for Query<T> {
 pub(super) struct Body<T>(pub(super) T);
 
 impl<T: DeserializeOwned> FromRequest<Server> for Body<T> {
-    type Rejection = Failure;
+    type Rejection = RouteFailure;
 
-    async fn from_request(request: Request, server: &Server) -> Result<Self, Failure> {
+    async fn from_request(request: Request, server: &Server) -> Result<Self, RouteFailure> {
         // The limit of the router ends a body that is too long while it arrives; one that says so is not read at all.
         if request.body().size_hint().lower() > wire::MAX_BODY as u64 {
             return Err(too_large());
@@ -75,7 +75,7 @@ impl<T: DeserializeOwned> FromRequest<Server> for Body<T> {
     }
 }
 
-fn unreadable(error: &JsonRejection) -> Failure {
+fn unreadable(error: &JsonRejection) -> RouteFailure {
     match error.status() {
         StatusCode::PAYLOAD_TOO_LARGE => too_large(),
         status @ StatusCode::UNSUPPORTED_MEDIA_TYPE => {
@@ -85,10 +85,10 @@ fn unreadable(error: &JsonRejection) -> Failure {
     }
 }
 
-fn too_large() -> Failure {
-    Failure { status: StatusCode::PAYLOAD_TOO_LARGE, problem: wire::too_large() }
+fn too_large() -> RouteFailure {
+    RouteFailure { status: StatusCode::PAYLOAD_TOO_LARGE, problem: wire::too_large() }
 }
 
-fn invalid(status: StatusCode, message: String) -> Failure {
-    Failure { status, problem: Problem::new(ProblemCode::Invalid, message) }
+fn invalid(status: StatusCode, message: String) -> RouteFailure {
+    RouteFailure { status, problem: Problem::new(ProblemCode::Invalid, message) }
 }

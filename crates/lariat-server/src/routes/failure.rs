@@ -8,18 +8,18 @@ use crate::wire;
 
 /// A request that failed.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct RouteFailure {
     pub(super) status: StatusCode,
     pub(super) problem: Problem,
 }
 
-impl From<Problem> for Failure {
+impl From<Problem> for RouteFailure {
     fn from(problem: Problem) -> Self {
         Self { status: status(&problem.code), problem }
     }
 }
 
-impl IntoResponse for Failure {
+impl IntoResponse for RouteFailure {
     fn into_response(self) -> Response {
         let mut response = (self.status, axum::Json(self.problem)).into_response();
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(wire::PROBLEM));

@@ -33,9 +33,9 @@ use serde::Deserialize;
 use crate::host::{Host, HostStatus};
 use crate::wire;
 use extract::{Body, Caller, Params, Query};
-use failure::Failure;
+use failure::RouteFailure;
 
-type JsonReply<T> = Result<Json<T>, Failure>;
+type JsonReply<T> = Result<Json<T>, RouteFailure>;
 
 /// The state of the router.
 #[derive(Clone)]
@@ -81,7 +81,10 @@ async fn create(Caller(sessions): Caller, Body(request): Body<CreateSession>) ->
     Ok(Json(run_to_end(async move { sessions.create(request).await }).await?))
 }
 
-async fn list(Caller(sessions): Caller, Query(pairs): Query<Vec<(String, String)>>) -> JsonReply<SessionPage> {
+async fn list(
+    Caller(sessions): Caller,
+    Query(pairs): Query<Vec<(String, String)>>,
+) -> JsonReply<SessionPage> {
     let filter = wire::read_filter(pairs)
         .map_err(|error| Problem::new(ProblemCode::Invalid, format!("the filter is not valid: {error}")))?;
     Ok(Json(sessions.list(filter).await?))
@@ -164,7 +167,7 @@ async fn log(
     Params(id): Params<SessionId>,
     Query(mut request): Query<LogRequest>,
     headers: HeaderMap,
-) -> Result<Response, Failure> {
+) -> Result<Response, RouteFailure> {
     // A browser that connects again repeats its first address, so the header is newer than the query.
     if let Some(last) = headers.get("last-event-id") {
         let cursor = last.to_str().ok().and_then(|text| text.parse().ok());
@@ -178,11 +181,11 @@ async fn live(
     Caller(sessions): Caller,
     State(server): State<Server>,
     Params(id): Params<SessionId>,
-) -> Result<Response, Failure> {
+) -> Result<Response, RouteFailure> {
     Ok(streams::response(sessions.live(&id).await?, streams::live_event, &server.stop))
 }
 
-async fn changes(Caller(sessions): Caller, State(server): State<Server>) -> Result<Response, Failure> {
+async fn changes(Caller(sessions): Caller, State(server): State<Server>) -> Result<Response, RouteFailure> {
     Ok(streams::response(sessions.changes().await?, streams::change_event, &server.stop))
 }
 
@@ -201,18 +204,18 @@ async fn context(Caller(sessions): Caller, Params(id): Params<SessionId>) -> Jso
 async fn blob(
     Caller(sessions): Caller,
     Params((id, hash)): Params<(SessionId, BlobHash)>,
-) -> Result<Response, Failure> {
+) -> Result<Response, RouteFailure> {
     let bytes = sessions.blob(&id, &hash).await?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
 }
 
-async fn unknown_path() -> Failure {
-    Failure::from(Problem::new(ProblemCode::NotFound, "this host has no such route"))
+async fn unknown_path() -> RouteFailure {
+    RouteFailure::from(Problem::new(ProblemCode::NotFound, "this host has no such route"))
 }
 
-async fn unknown_method() -> Failure {
+async fn unknown_method() -> RouteFailure {
     let problem = Problem::new(ProblemCode::Unsupported, "this route does not accept this method");
-    Failure { status: StatusCode::METHOD_NOT_ALLOWED, problem }
+    RouteFailure { status: StatusCode::METHOD_NOT_ALLOWED, problem }
 }
 
 /// Runs a change to its end, even if the client goes away and the server drops the request.

@@ -88,7 +88,7 @@ impl<W: Write> FrameWriter<W> {
 }
 
 /// One element of a session file, in file order.
-pub(super) enum Item {
+pub(super) enum ArchiveItem {
     Blob(BlobHash, Vec<u8>),
     Record(SealedRecord),
 }
@@ -142,7 +142,7 @@ impl<R: Read> FrameReader<R> {
     }
 
     /// Returns the next item, or `None` after the end of a valid file.
-    pub(super) fn next(&mut self) -> Result<Option<Item>, ArchiveFileError> {
+    pub(super) fn next(&mut self) -> Result<Option<ArchiveItem>, ArchiveFileError> {
         let RawFrame { kind, content, offset, before } = self.frame()?;
         match kind {
             BLOB => self.blob(&content, offset).map(Some),
@@ -161,7 +161,7 @@ impl<R: Read> FrameReader<R> {
         }
     }
 
-    fn blob(&mut self, content: &[u8], offset: u64) -> Result<Item, ArchiveFileError> {
+    fn blob(&mut self, content: &[u8], offset: u64) -> Result<ArchiveItem, ArchiveFileError> {
         let split = content.split_first_chunk::<32>();
         let (hash, bytes) = split.ok_or_else(|| damaged(offset, "blob frame without a hash"))?;
         let address = content::address_of(hash);
@@ -169,10 +169,10 @@ impl<R: Read> FrameReader<R> {
             return Err(damaged(offset, format!("blob content does not match its hash {}", address.0)));
         }
         self.blobs.insert(address.clone());
-        Ok(Item::Blob(address, bytes.to_vec()))
+        Ok(ArchiveItem::Blob(address, bytes.to_vec()))
     }
 
-    fn record(&mut self, content: &[u8], offset: u64) -> Result<Item, ArchiveFileError> {
+    fn record(&mut self, content: &[u8], offset: u64) -> Result<ArchiveItem, ArchiveFileError> {
         let short = || damaged(offset, "record is too short");
         let (head, body) = content.split_at_checked(RECORD_HEAD).ok_or_else(short)?;
         let (seq, rest) = head.split_first_chunk::<8>().ok_or_else(short)?;
@@ -195,7 +195,7 @@ impl<R: Read> FrameReader<R> {
         check_format(record.seq, &record.body)?;
         self.chain = record.chain;
         self.seq += 1;
-        Ok(Item::Record(record))
+        Ok(ArchiveItem::Record(record))
     }
 
     fn end(&mut self, content: &[u8], offset: u64, before: blake3::Hash) -> Result<(), ArchiveFileError> {

@@ -11,7 +11,7 @@ use std::ops::Range;
 use lariat_core::archive::{Damage, DamageKind, VerificationReport};
 
 use super::line::{Header, RecordLine};
-use super::scan::{Gap, JournalScanner, Newline, Piece, PieceKind};
+use super::scan::{Gap, JournalScanner, Newline, PieceKind, ScannedPiece};
 use crate::record::Chain;
 
 /// Checks a journal. `expected` has facts from other sources: the header, in case the journal's own is unreadable, and the
@@ -52,12 +52,12 @@ pub(super) struct Survey {
 pub(super) fn survey(
     source: impl Read,
     expected: &ExpectedJournal,
-    mut visit: impl FnMut(&Piece, &RecordLine, &[u8]),
+    mut visit: impl FnMut(&ScannedPiece, &RecordLine, &[u8]),
 ) -> io::Result<Survey> {
     let mut pieces = JournalScanner::new(source, 0);
     let mut piece = pieces.next()?;
     let own = match &piece {
-        Some(Piece { offset: 0, kind: PieceKind::Header(header, _), .. })
+        Some(ScannedPiece { offset: 0, kind: PieceKind::Header(header, _), .. })
             if header.session == expected.header.session =>
         {
             Some(header.clone())
@@ -117,7 +117,7 @@ impl Audit {
         self.damage.push(Damage::new(seq, Some(offset), kind, note));
     }
 
-    fn take(&mut self, piece: &Piece, body: &[u8]) {
+    fn take(&mut self, piece: &ScannedPiece, body: &[u8]) {
         if let Some((offset, seq)) = self.fused.take() {
             let note = "missing newline in the middle of the journal".to_owned();
             self.report(seq, offset, DamageKind::Garbage, note);

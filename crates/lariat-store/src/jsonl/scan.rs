@@ -17,7 +17,7 @@ const CHUNK: usize = 256 * 1024;
 
 /// A part of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct ScannedPiece {
     /// Offset of its first byte in the file.
     pub(super) offset: u64,
     /// Length in bytes.
@@ -26,7 +26,7 @@ pub(super) struct Piece {
     pub(super) kind: PieceKind,
 }
 
-impl Piece {
+impl ScannedPiece {
     /// Offset of the next piece.
     pub(super) const fn end(&self) -> u64 {
         self.offset + self.length
@@ -113,7 +113,7 @@ impl<R: Read> JournalScanner<R> {
     ///
     /// # Errors
     /// When reading the source fails.
-    pub(super) fn next(&mut self) -> io::Result<Option<Piece>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<ScannedPiece>> {
         let offset = self.offset;
         let found = loop {
             let view = self.window.get(self.start..).unwrap_or_default();
@@ -132,7 +132,7 @@ impl<R: Read> JournalScanner<R> {
                 }
             }
         };
-        Ok(Some(Piece { offset, length: self.offset - offset, kind: found }))
+        Ok(Some(ScannedPiece { offset, length: self.offset - offset, kind: found }))
     }
 
     /// Skips to the next beginning of a record or header, or to the end.

@@ -28,13 +28,13 @@ fn journal(texts: &[&str]) -> Vec<u8> {
     bytes
 }
 
-fn pieces(source: impl Read) -> Vec<Piece> {
+fn pieces(source: impl Read) -> Vec<ScannedPiece> {
     let mut pieces = JournalScanner::new(source, 0);
     std::iter::from_fn(|| pieces.next().unwrap()).collect()
 }
 
 fn shape(bytes: &[u8]) -> String {
-    let letter = |piece: &Piece| match piece.kind {
+    let letter = |piece: &ScannedPiece| match piece.kind {
         PieceKind::Header(..) => 'h',
         PieceKind::Record(_, Newline::Present) => 'r',
         PieceKind::Record(_, Newline::Missing) => 'f',

@@ -18,7 +18,7 @@ use super::blobs::Blobs;
 use super::checksummed;
 use super::line::{Batch, Header, RecordLine, chain_digits};
 use super::paths::SessionPaths;
-use super::scan::{JournalScanner, Newline, Piece, PieceKind};
+use super::scan::{JournalScanner, Newline, PieceKind, ScannedPiece};
 use super::section::Section;
 use crate::files;
 use crate::record::{Chain, SealedRecord};
@@ -186,7 +186,7 @@ enum BatchPosition {
 }
 
 impl TipBuilder<'_> {
-    fn take(&mut self, piece: &Piece, body: &[u8]) {
+    fn take(&mut self, piece: &ScannedPiece, body: &[u8]) {
         if self.sound.is_none()
             && let Some((kind, what)) = self.wrong(&piece.kind, body)
         {
@@ -222,7 +222,7 @@ impl TipBuilder<'_> {
         }
     }
 
-    fn accept(&mut self, piece: &Piece, line: &RecordLine, body: &[u8]) {
+    fn accept(&mut self, piece: &ScannedPiece, line: &RecordLine, body: &[u8]) {
         self.tip.accept(line.seq, line.chain, piece.offset, piece.end());
         self.tip.fold(self.blobs.event(line.seq, body).ok().as_ref());
     }

@@ -14,7 +14,7 @@ use tokio_postgres::IsolationLevel;
 
 use super::blobs;
 use super::connection::{column, failed, number, query, query_opt};
-use super::read::{self, Segment};
+use super::read::{self, JournalSegment};
 use super::session_row::{self, SessionRow};
 use crate::content;
 use crate::record::{Chain, SealedRecord};
@@ -54,7 +54,7 @@ pub(super) async fn verify(
 pub(super) async fn check_journal(
     client: &impl GenericClient,
     session_id: &SessionId,
-) -> Result<(VerificationReport, Option<Segment>), StoreError> {
+) -> Result<(VerificationReport, Option<JournalSegment>), StoreError> {
     let session =
         SessionRow::load(client, session_id).await?.ok_or_else(|| session_row::not_found(session_id))?;
     let segments = read::segments(client, session_id).await?;
@@ -93,7 +93,11 @@ impl JournalCheck {
         self.verdict.damage.push(Damage::new(seq, None, kind, note));
     }
 
-    async fn segment(&mut self, client: &impl GenericClient, segment: &Segment) -> Result<(), StoreError> {
+    async fn segment(
+        &mut self,
+        client: &impl GenericClient,
+        segment: &JournalSegment,
+    ) -> Result<(), StoreError> {
         if self.chain.is_some_and(|chain| chain != segment.base) {
             self.damage(
                 Some(segment.low),

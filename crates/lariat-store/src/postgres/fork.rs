@@ -9,7 +9,7 @@ use lariat_core::id::SessionId;
 use lariat_core::store::StoreError;
 
 use super::connection::{column, execute, failed, number, position, query_opt};
-use super::read::{self, Segment, line};
+use super::read::{self, JournalSegment, line};
 use super::session_row::{self, key};
 use crate::record::Chain;
 
@@ -109,7 +109,7 @@ async fn owner_and_chain(
     Ok((Some(owner), session_row::chain(column(&row.ok_or_else(missing)?, 0)?)?))
 }
 
-fn owner(segments: &[Segment], at_seq: u64) -> Option<i64> {
+fn owner(segments: &[JournalSegment], at_seq: u64) -> Option<i64> {
     segments.iter().find(|segment| segment.low < at_seq && at_seq <= segment.high).map(|segment| segment.no)
 }
 

@@ -42,7 +42,7 @@ const READ: &str = concat!(
 
 /// A part of a journal that one session owns.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Segment {
+pub(super) struct JournalSegment {
     pub(super) no: i64,
     pub(super) low: u64,
     pub(super) high: u64,
@@ -53,10 +53,10 @@ pub(super) struct Segment {
 pub(super) async fn segments(
     client: &impl GenericClient,
     session_id: &SessionId,
-) -> Result<Vec<Segment>, StoreError> {
+) -> Result<Vec<JournalSegment>, StoreError> {
     let rows = query(client, SEGMENTS, &[&session_row::id(session_id)]).await?;
     let segment = |row: &Row| {
-        Ok(Segment {
+        Ok(JournalSegment {
             no: column(row, 0)?,
             low: position(column(row, 1)?),
             high: position(column(row, 2)?),

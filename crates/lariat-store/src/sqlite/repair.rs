@@ -90,7 +90,7 @@ fn reseal(
     let mut forks = forks(source, no, from)?;
     clear(connection, no, from)?;
     let (mut chain, mut at, mut first) = (range.before, Timestamp::from_millis(0), None);
-    let own = [rows::Segment { no, seqs: seqs.clone() }];
+    let own = [rows::JournalSegment { no, seqs: seqs.clone() }];
     rows::walk(source, &own, &seqs, |found| {
         let (seq, place) = (found.seq, found.place);
         let (body, event) = match read_intact(source, found)? {

@@ -135,7 +135,7 @@ pub(super) fn head(connection: &Connection, session_id: &SessionId) -> Result<u6
 
 /// A range of a journal and the session that wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Segment {
+pub(super) struct JournalSegment {
     pub(super) no: i64,
     pub(super) seqs: Range<u64>,
 }
@@ -145,11 +145,11 @@ pub(super) fn segments(
     connection: &Connection,
     session: &SessionRow,
     head: u64,
-) -> Result<Vec<Segment>, Fault> {
+) -> Result<Vec<JournalSegment>, Fault> {
     let mut segments = Vec::new();
     let (mut end, mut at) = (head, session.clone());
     loop {
-        segments.push(Segment { no: at.no, seqs: at.fork_seq.min(end)..end });
+        segments.push(JournalSegment { no: at.no, seqs: at.fork_seq.min(end)..end });
         end = end.min(at.fork_seq);
         match at.fork_of {
             Some(parent) if end > 0 => at = SessionRow::at(connection, parent)?,
@@ -174,7 +174,7 @@ pub(super) struct RecordSlot {
 /// Calls `take` for every position of a range of a journal, in order.
 pub(super) fn walk(
     connection: &Connection,
-    segments: &[Segment],
+    segments: &[JournalSegment],
     seqs: &Range<u64>,
     mut take: impl FnMut(RecordSlot) -> Result<(), Fault>,
 ) -> Result<(), Fault> {

@@ -21,7 +21,7 @@ use super::repair::PageHealth;
 use super::rows::{self, JournalEnd, SessionRow};
 use super::settle::SettleMode;
 use super::transaction::WriteTransaction;
-use super::watch::{Change, Watchers};
+use super::watch::{JournalChange, Watchers};
 use super::writer::WriterHandle;
 use super::{check, list, manage, projection, repair, settle};
 use crate::{StoreOptions, content};
@@ -280,9 +280,9 @@ impl SessionArchive for SqliteStore {
                 let _ = tokio::time::timeout(
                     POLL_INTERVAL,
                     changes.wait_for(|change| match change {
-                        Change::Unknown => false,
-                        Change::Head(head) => *head > beyond,
-                        Change::Gone => true,
+                        JournalChange::Unknown => false,
+                        JournalChange::Head(head) => *head > beyond,
+                        JournalChange::Gone => true,
                     }),
                 )
                 .await;

@@ -14,7 +14,7 @@ use super::transaction::JournalChanges;
 
 /// How a journal changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum JournalChange {
     /// No change was reported yet.
     Unknown,
     /// The journal has this many events.
@@ -25,13 +25,14 @@ pub(super) enum Change {
 
 /// The channels of all watched sessions.
 #[derive(Debug, Default)]
-pub(super) struct Watchers(Mutex<HashMap<SessionId, watch::Sender<Change>>>);
+pub(super) struct Watchers(Mutex<HashMap<SessionId, watch::Sender<JournalChange>>>);
 
 impl Watchers {
     /// Starts to watch a session: later commits are reported.
-    pub(super) fn watch(&self, session_id: &SessionId) -> watch::Receiver<Change> {
+    pub(super) fn watch(&self, session_id: &SessionId) -> watch::Receiver<JournalChange> {
         let mut watchers = self.lock_unpoisoned();
-        let sender = watchers.entry(session_id.clone()).or_insert_with(|| watch::channel(Change::Unknown).0);
+        let sender =
+            watchers.entry(session_id.clone()).or_insert_with(|| watch::channel(JournalChange::Unknown).0);
         sender.subscribe()
     }
 
@@ -43,7 +44,7 @@ impl Watchers {
         }
         for (session_id, head) in changes {
             let Some(sender) = watchers.get(&session_id) else { continue };
-            if sender.send(head.map_or(Change::Gone, Change::Head)).is_err() {
+            if sender.send(head.map_or(JournalChange::Gone, JournalChange::Head)).is_err() {
                 watchers.remove(&session_id);
             }
         }
@@ -57,7 +58,7 @@ impl Watchers {
         }
     }
 
-    fn lock_unpoisoned(&self) -> MutexGuard<'_, HashMap<SessionId, watch::Sender<Change>>> {
+    fn lock_unpoisoned(&self) -> MutexGuard<'_, HashMap<SessionId, watch::Sender<JournalChange>>> {
         // A panic elsewhere cannot leave the map inconsistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

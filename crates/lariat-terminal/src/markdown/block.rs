@@ -11,7 +11,7 @@ const INDENTED: usize = 4;
 
 /// A part that can be printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum BlockPart {
     /// A block.
     Block {
         source: String,
@@ -83,13 +83,13 @@ pub(super) struct Blocks {
 
 impl Blocks {
     /// Adds a line, without its line ending.
-    pub(super) fn line(&mut self, line: &str) -> Vec<Part> {
+    pub(super) fn line(&mut self, line: &str) -> Vec<BlockPart> {
         let mut parts = Vec::new();
         let is_blank = line.trim().is_empty();
         match std::mem::take(&mut self.open) {
-            OpenKind::Code(fence) if closes(line, &fence) => parts.push(Part::CodeEnd),
+            OpenKind::Code(fence) if closes(line, &fence) => parts.push(BlockPart::CodeEnd),
             OpenKind::Code(fence) => {
-                parts.push(Part::CodeLine(strip_indent(line, fence.indent).to_owned()));
+                parts.push(BlockPart::CodeLine(strip_indent(line, fence.indent).to_owned()));
                 self.open = OpenKind::Code(fence);
             }
             OpenKind::Item { content, fence } => self.in_item(line, is_blank, (content, fence), &mut parts),
@@ -126,10 +126,10 @@ impl Blocks {
     }
 
     /// Ends the input.
-    pub(super) fn finish(&mut self) -> Vec<Part> {
+    pub(super) fn finish(&mut self) -> Vec<BlockPart> {
         let mut parts = Vec::new();
         if let OpenKind::Code(_) = self.open {
-            parts.push(Part::CodeEnd);
+            parts.push(BlockPart::CodeEnd);
         }
         self.end(&mut parts);
         *self = Self::default();
@@ -141,7 +141,7 @@ impl Blocks {
         line: &str,
         is_blank: bool,
         (content, fence): (usize, Option<Fence>),
-        parts: &mut Vec<Part>,
+        parts: &mut Vec<BlockPart>,
     ) {
         let belongs = is_blank || indent(line) >= content;
         let is_lazy = !belongs && fence.is_none() && !self.blank && !begins_block(line);
@@ -161,7 +161,7 @@ impl Blocks {
         self.open = OpenKind::Item { content, fence };
     }
 
-    fn in_text(&mut self, line: &str, is_blank: bool, parts: &mut Vec<Part>) {
+    fn in_text(&mut self, line: &str, is_blank: bool, parts: &mut Vec<BlockPart>) {
         let is_quote = is_quote(&self.source);
         if is_blank {
             return self.end(parts);
@@ -183,11 +183,11 @@ impl Blocks {
     }
 
     /// Starts a block with a nonempty line.
-    fn begin(&mut self, line: &str, parts: &mut Vec<Part>) {
+    fn begin(&mut self, line: &str, parts: &mut Vec<BlockPart>) {
         self.gap = true;
         if let Some((fence, language)) = opens(line) {
             self.last = None;
-            parts.push(Part::CodeStart { language: language.to_owned() });
+            parts.push(BlockPart::CodeStart { language: language.to_owned() });
             self.open = OpenKind::Code(fence);
             return;
         }
@@ -218,13 +218,17 @@ impl Blocks {
     }
 
     /// Completes the open block.
-    fn end(&mut self, parts: &mut Vec<Part>) {
+    fn end(&mut self, parts: &mut Vec<BlockPart>) {
         let source = std::mem::take(&mut self.source);
         if source.is_empty() {
             return;
         }
         self.last = self.marker.take();
-        parts.push(Part::Block { source, number: self.last.and_then(|item| item.number), gap: self.gap });
+        parts.push(BlockPart::Block {
+            source,
+            number: self.last.and_then(|item| item.number),
+            gap: self.gap,
+        });
     }
 }
 

@@ -3,16 +3,16 @@ use super::*;
 /// The parts as text, one per line.
 fn parts(source: &str) -> String {
     let mut blocks = Blocks::default();
-    let mut parts: Vec<Part> = source.lines().flat_map(|line| blocks.line(line)).collect();
+    let mut parts: Vec<BlockPart> = source.lines().flat_map(|line| blocks.line(line)).collect();
     parts.extend(blocks.finish());
-    let show = |part: &Part| match part {
-        Part::Block { source, number, gap } => {
+    let show = |part: &BlockPart| match part {
+        BlockPart::Block { source, number, gap } => {
             let number = number.map(|number| format!("{number} ")).unwrap_or_default();
             format!("{}{number}{source:?}\n", if *gap { "| " } else { "  " })
         }
-        Part::CodeStart { language } => format!("code {language:?}\n"),
-        Part::CodeLine(line) => format!("  > {line}\n"),
-        Part::CodeEnd => "end\n".to_owned(),
+        BlockPart::CodeStart { language } => format!("code {language:?}\n"),
+        BlockPart::CodeLine(line) => format!("  > {line}\n"),
+        BlockPart::CodeEnd => "end\n".to_owned(),
     };
     parts.iter().map(show).collect()
 }

@@ -15,7 +15,7 @@ mod render;
 
 use crate::text;
 use crate::theme::Theme;
-use block::{Blocks, Part};
+use block::{BlockPart, Blocks};
 use code::Code;
 
 /// Maximum bytes of a line; a longer one is split.
@@ -133,9 +133,9 @@ impl Markdown {
         parts.into_iter().map(|part| self.part(part)).collect()
     }
 
-    fn part(&mut self, part: Part) -> String {
+    fn part(&mut self, part: BlockPart) -> String {
         match part {
-            Part::Block { source, number, gap } => {
+            BlockPart::Block { source, number, gap } => {
                 let lines = render::block(&source, number, &self.theme);
                 self.tried = 0;
                 match std::mem::take(&mut self.settled) {
@@ -143,12 +143,12 @@ impl Markdown {
                     settled => lines.lines().skip(settled).map(|line| format!("{line}\n")).collect(),
                 }
             }
-            Part::CodeStart { language } => {
+            BlockPart::CodeStart { language } => {
                 self.code = Some(Code::new(&language, self.theme));
                 self.spaced(true, String::new())
             }
-            Part::CodeLine(line) => self.code.as_mut().map(|code| code.line(&line)).unwrap_or_default(),
-            Part::CodeEnd => self.code.take().map(|mut code| code.finish()).unwrap_or_default(),
+            BlockPart::CodeLine(line) => self.code.as_mut().map(|code| code.line(&line)).unwrap_or_default(),
+            BlockPart::CodeEnd => self.code.take().map(|mut code| code.finish()).unwrap_or_default(),
         }
     }
 

@@ -33,8 +33,8 @@ pub const DEFAULT_USAGE: Usage = Usage::new(10, 5);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Reply {
-    pub(super) opens: Opening,
-    pub(super) steps: Vec<Action>,
+    pub(super) opens: ReplyOpening,
+    pub(super) steps: Vec<ReplyStep>,
     pub(super) ending: Ending,
     pub(super) on_cancel: OnCancel,
     stop_reason: Option<StopReason>,
@@ -44,7 +44,7 @@ pub struct Reply {
 
 /// Whether the provider accepts the request before anything else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Opening {
+pub(super) enum ReplyOpening {
     Start,
     Nothing,
 }
@@ -65,7 +65,7 @@ pub(super) enum OnCancel {
 
 /// One step of a reply.
 #[derive(Clone, Debug)]
-pub(super) enum Action {
+pub(super) enum ReplyStep {
     Emit(StreamEvent),
     Wait(Duration),
     WaitUntil(Timestamp),
@@ -77,7 +77,7 @@ impl Reply {
     /// A reply without content: `Start`, `Done`. Real models do this.
     pub const fn empty() -> Self {
         Self {
-            opens: Opening::Start,
+            opens: ReplyOpening::Start,
             steps: Vec::new(),
             ending: Ending::Done,
             on_cancel: OnCancel::Stop,
@@ -113,12 +113,12 @@ impl Reply {
 
     /// Makes the request fail before anything arrives, like an HTTP error status.
     pub fn error(error: ProviderError) -> Self {
-        Self { opens: Opening::Nothing, ..Self::empty() }.then_fail(error)
+        Self { opens: ReplyOpening::Nothing, ..Self::empty() }.then_fail(error)
     }
 
     /// Never responds to the request, not even with a first byte.
     pub fn stall_forever() -> Self {
-        Self { opens: Opening::Nothing, ..Self::empty() }.then_stall()
+        Self { opens: ReplyOpening::Nothing, ..Self::empty() }.then_stall()
     }
 
     /// Adds a text block.
@@ -151,31 +151,31 @@ impl Reply {
 
     /// Adds any event, even one that no valid provider would send.
     pub fn then_event(mut self, event: StreamEvent) -> Self {
-        self.steps.push(Action::Emit(event));
+        self.steps.push(ReplyStep::Emit(event));
         self
     }
 
     /// Waits on the model's clock for this duration.
     pub fn then_wait(mut self, duration: Duration) -> Self {
-        self.steps.push(Action::Wait(duration));
+        self.steps.push(ReplyStep::Wait(duration));
         self
     }
 
     /// Waits on the model's clock until an instant.
     pub fn then_wait_until(mut self, instant: Timestamp) -> Self {
-        self.steps.push(Action::WaitUntil(instant));
+        self.steps.push(ReplyStep::WaitUntil(instant));
         self
     }
 
     /// Sends nothing more, and does not end the stream.
     pub fn then_stall(mut self) -> Self {
-        self.steps.push(Action::Stall);
+        self.steps.push(ReplyStep::Stall);
         self
     }
 
     /// Fails at this point.
     pub fn then_fail(mut self, error: ProviderError) -> Self {
-        self.steps.push(Action::Fail(error));
+        self.steps.push(ReplyStep::Fail(error));
         self
     }
 
@@ -209,21 +209,21 @@ impl Reply {
         let mut steps = Vec::with_capacity(self.steps.len());
         for step in self.steps {
             match step {
-                Action::Emit(StreamEvent::TextDelta { index, delta }) => steps.extend(
+                ReplyStep::Emit(StreamEvent::TextDelta { index, delta }) => steps.extend(
                     pieces(&delta, characters)
-                        .map(|delta| Action::Emit(StreamEvent::TextDelta { index, delta })),
+                        .map(|delta| ReplyStep::Emit(StreamEvent::TextDelta { index, delta })),
                 ),
-                Action::Emit(StreamEvent::ThinkingDelta { index, delta }) => steps.extend(
+                ReplyStep::Emit(StreamEvent::ThinkingDelta { index, delta }) => steps.extend(
                     pieces(&delta, characters)
-                        .map(|delta| Action::Emit(StreamEvent::ThinkingDelta { index, delta })),
+                        .map(|delta| ReplyStep::Emit(StreamEvent::ThinkingDelta { index, delta })),
                 ),
-                Action::Emit(StreamEvent::ToolCallEnd { index, call }) => {
+                ReplyStep::Emit(StreamEvent::ToolCallEnd { index, call }) => {
                     let json = call.arguments.to_string();
                     steps.extend(
                         pieces(&json, characters)
-                            .map(|delta| Action::Emit(StreamEvent::ToolCallDelta { index, delta })),
+                            .map(|delta| ReplyStep::Emit(StreamEvent::ToolCallDelta { index, delta })),
                     );
-                    steps.push(Action::Emit(StreamEvent::ToolCallEnd { index, call }));
+                    steps.push(ReplyStep::Emit(StreamEvent::ToolCallEnd { index, call }));
                 }
                 other => steps.push(other),
             }
@@ -235,7 +235,7 @@ impl Reply {
     /// The event a complete reply ends with.
     pub(super) fn done(&self) -> StreamEvent {
         let calls =
-            || self.steps.iter().any(|step| matches!(step, Action::Emit(StreamEvent::ToolCallEnd { .. })));
+            || self.steps.iter().any(|step| matches!(step, ReplyStep::Emit(StreamEvent::ToolCallEnd { .. })));
         let stop_reason = match self.stop_reason {
             Some(reason) => reason,
             None if calls() => StopReason::ToolUse,
@@ -245,7 +245,7 @@ impl Reply {
     }
 
     fn block(mut self, events: impl IntoIterator<Item = StreamEvent>) -> Self {
-        self.steps.extend(events.into_iter().map(Action::Emit));
+        self.steps.extend(events.into_iter().map(ReplyStep::Emit));
         self.blocks += 1;
         self
     }

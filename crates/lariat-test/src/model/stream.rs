@@ -15,7 +15,7 @@ use lariat_core::clock::Clock;
 use lariat_core::model::{ProviderError, StreamEvent};
 use lariat_core::time::Timestamp;
 
-use super::reply::{Action, Ending, OnCancel, Opening, Reply};
+use super::reply::{Ending, OnCancel, Reply, ReplyOpening, ReplyStep};
 
 type Item = Result<StreamEvent, ProviderError>;
 
@@ -40,7 +40,7 @@ pub(super) struct ReplyStream {
     setting: StreamContext,
     on_cancel: OnCancel,
     start: Option<StreamEvent>,
-    steps: std::vec::IntoIter<Action>,
+    steps: std::vec::IntoIter<ReplyStep>,
     done: Option<StreamEvent>,
     waiting: WaitState,
     cancelled: Option<Cancelled>,
@@ -56,7 +56,8 @@ enum WaitState {
 
 impl ReplyStream {
     pub(super) fn new(reply: Reply, model: &str, setting: StreamContext) -> Self {
-        let start = (reply.opens == Opening::Start).then(|| StreamEvent::Start { model: model.to_owned() });
+        let start =
+            (reply.opens == ReplyOpening::Start).then(|| StreamEvent::Start { model: model.to_owned() });
         let done = (reply.ending == Ending::Done).then(|| reply.done());
         Self {
             setting,
@@ -93,13 +94,13 @@ impl ReplyStream {
         waited
     }
 
-    fn take(&mut self, action: Action) -> Option<Item> {
+    fn take(&mut self, action: ReplyStep) -> Option<Item> {
         match action {
-            Action::Emit(event) => return Some(Ok(event)),
-            Action::Fail(error) => return Some(Err(error)),
-            Action::Stall => self.waiting = WaitState::Forever,
-            Action::Wait(duration) => return self.sleep(|now| now.after(duration)),
-            Action::WaitUntil(instant) => return self.sleep(|_| instant),
+            ReplyStep::Emit(event) => return Some(Ok(event)),
+            ReplyStep::Fail(error) => return Some(Err(error)),
+            ReplyStep::Stall => self.waiting = WaitState::Forever,
+            ReplyStep::Wait(duration) => return self.sleep(|now| now.after(duration)),
+            ReplyStep::WaitUntil(instant) => return self.sleep(|_| instant),
         }
         None
     }

@@ -15,7 +15,7 @@ use super::script::Step::{
     OpenSlowLive, OtherMode, OtherModel, Plan, Prompt, ReadSlowLive, RefusedPrompt, Release, Revive, SameRun,
     Stays, Title, UnknownAction, VoidAnswer, WrongDigest,
 };
-use super::script::{Choice, QueueEdit, Script, asked_call, call, gate, text};
+use super::script::{ApprovalChoice, QueueEdit, Script, asked_call, call, gate, text};
 
 pub(super) use outside_runs::*;
 
@@ -241,11 +241,11 @@ pub(super) fn the_first_answer_wins() -> Script {
             Await(Status(WAITING)),
             WrongDigest(A),
             Stays(Asks(vec!["mark"])),
-            Answer(B, Choice::Allow),
-            LateAnswer(A, Choice::Deny),
+            Answer(B, ApprovalChoice::Allow),
+            LateAnswer(A, ApprovalChoice::Deny),
             Await(Asks(vec![])),
             Await(Marked("mark")),
-            LateAnswer(A, Choice::Allow),
+            LateAnswer(A, ApprovalChoice::Allow),
             Release("end"),
             Await(Status(IDLE)),
             Await(Outcome("completed")),
@@ -261,8 +261,8 @@ pub(super) fn a_denied_call_does_not_run() -> Script {
             Plan("work", vec![asked_call("mark"), text("a pity")]),
             Prompt(A, "work", Delivery::Queue),
             Await(Asks(vec!["mark"])),
-            Answer(A, Choice::Deny),
-            LateAnswer(B, Choice::Allow),
+            Answer(A, ApprovalChoice::Deny),
+            LateAnswer(B, ApprovalChoice::Allow),
             Await(Status(IDLE)),
             Await(Outcome("completed")),
         ],
@@ -297,7 +297,7 @@ pub(super) fn an_ask_survives_a_crash() -> Script {
             Await(Asks(vec!["mark"])),
             Crash,
             Await(Asks(vec!["mark"])),
-            Answer(B, Choice::Allow),
+            Answer(B, ApprovalChoice::Allow),
             Revive,
             Await(Marked("mark")),
             Await(Status(IDLE)),
@@ -332,7 +332,7 @@ pub(super) fn an_attached_client_is_asked() -> Script {
             Prompt(A, "work", Delivery::Queue),
             Await(Asks(vec!["mark"])),
             Stays(Asks(vec!["mark"])),
-            Answer(A, Choice::Allow),
+            Answer(A, ApprovalChoice::Allow),
             Await(Marked("mark")),
             Await(Status(IDLE)),
         ],

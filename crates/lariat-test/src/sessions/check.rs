@@ -10,7 +10,7 @@ use lariat_core::event::Event;
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::fold::{Fold, Moment, accepted_command};
+use super::fold::{Fold, SessionMoment, accepted_command};
 use super::play::unknown_action;
 use super::script::Client;
 use super::stage::{PATIENCE, POLL, Stage};
@@ -39,7 +39,7 @@ impl Stage {
             ));
         }
         let fold = Fold::of(&journal, &self.context);
-        fold.compare(&after, &self.context, Moment::AtRest)?;
+        fold.compare(&after, &self.context, SessionMoment::AtRest)?;
         self.check_retries(&journal).await?;
         self.detach().await;
         Ok(())
@@ -122,12 +122,12 @@ impl Stage {
                     view.seq, view.cursor
                 ));
             };
-            Fold::of(prefix, &self.context).compare(view, &self.context, Moment::Running)?;
+            Fold::of(prefix, &self.context).compare(view, &self.context, SessionMoment::Running)?;
         }
         if last.seq != journal.len() as u64 {
             return Err(format!("at rest the view is at {}, the journal at {}", last.seq, journal.len()));
         }
-        Fold::of(journal, &self.context).compare(last, &self.context, Moment::AtRest)
+        Fold::of(journal, &self.context).compare(last, &self.context, SessionMoment::AtRest)
     }
 
     /// Every client that was attached received every event once, and its live texts were complete.

@@ -25,9 +25,9 @@ use super::fold::{Context, Fold};
 use super::model::ModelScript;
 use super::names::Names;
 use super::report::{Failure, Report};
-use super::script::{Choice, Condition, Script, Step, Watched};
+use super::script::{ApprovalChoice, Condition, Script, Step, WatchMode};
 use super::stage::{A_WHILE, POLL};
-use seen::{Conversation, Seen};
+use seen::{EditorConversation, ReceivedMessages};
 
 /// How long an agent may take for anything. It is a program that must start first.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
@@ -79,7 +79,7 @@ pub enum Kills {
 
 /// Why an editor cannot express a script; `None` if it can.
 pub fn editor_obstacle(script: &Script) -> Option<&'static str> {
-    if script.watched == Watched::ByNobody {
+    if script.watched == WatchMode::ByNobody {
         return Some("a session of an editor always has a client");
     }
     let mut is_busy = false;
@@ -153,7 +153,7 @@ fn failure(script: &Script, kill_after: Option<usize>, step: Option<usize>, prob
 struct EditorStage {
     fixture: Arc<dyn EditorFixture>,
     connection: Arc<dyn EditorConnection>,
-    seen: Seen,
+    seen: ReceivedMessages,
     session: String,
     names: Names,
     /// The prompts of this connection: the ids of their requests, and their keys.
@@ -174,7 +174,7 @@ impl EditorStage {
         let mut stage = Self {
             connection: fixture.connect().await,
             fixture: Arc::clone(fixture),
-            seen: Seen::default(),
+            seen: ReceivedMessages::default(),
             session: String::new(),
             names: Names::next(),
             prompts: Vec::new(),
@@ -244,7 +244,7 @@ impl EditorStage {
         self.seen.extend(new);
     }
 
-    async fn load(&mut self) -> Result<Conversation, String> {
+    async fn load(&mut self) -> Result<EditorConversation, String> {
         let from = self.seen.len();
         let params = json!({ "sessionId": self.session, "cwd": self.fixture.directory(), "mcpServers": [] });
         let deadline = Instant::now() + PATIENCE;
@@ -262,7 +262,7 @@ impl EditorStage {
 
     async fn kill(&mut self) -> Result<(), String> {
         self.fixture.kill().await;
-        (self.has_been_killed, self.seen) = (true, Seen::default());
+        (self.has_been_killed, self.seen) = (true, ReceivedMessages::default());
         self.counts.crashes += 1;
         self.prompts.clear();
         self.connection = self.fixture.connect().await;
@@ -282,10 +282,10 @@ impl EditorStage {
     }
 
     /// Answers a request for approval.
-    fn answer(&mut self, request: &Value, choice: Choice) -> Result<(), String> {
+    fn answer(&mut self, request: &Value, choice: ApprovalChoice) -> Result<(), String> {
         let kind = match choice {
-            Choice::Allow => "allow_once",
-            Choice::Deny => "reject_once",
+            ApprovalChoice::Allow => "allow_once",
+            ApprovalChoice::Deny => "reject_once",
         };
         let options = request.pointer("/params/options").and_then(Value::as_array);
         let option = options.into_iter().flatten().find(|option| option.get("kind") == Some(&kind.into()));
@@ -339,7 +339,7 @@ impl EditorStage {
             }
             Step::VoidAnswer(..) => {
                 let ask = self.last_ask.clone().ok_or("there was no request")?;
-                self.answer(&ask, Choice::Allow)?;
+                self.answer(&ask, ApprovalChoice::Allow)?;
             }
             Step::Await(condition) => self.wait_for(condition).await?,
             Step::Stays(condition) => {
@@ -454,7 +454,7 @@ impl EditorStage {
         loop {
             self.receive();
             if let Some(ask) = self.seen.asks().into_iter().next() {
-                self.answer(&ask, Choice::Allow)?;
+                self.answer(&ask, ApprovalChoice::Allow)?;
             }
             if matches!(self.status(), SessionStatus::Idle | SessionStatus::Closed) {
                 return Ok(());
@@ -484,7 +484,7 @@ impl EditorStage {
         }
         let marks = self.fixture.marks();
         check_effects(&fold, &marks, &marks, &self.names.name(""))?;
-        let recorded = Conversation::of(&journal);
+        let recorded = EditorConversation::of(&journal);
         shown.compare("what `session/load` shows", &recorded)?;
         if !self.has_been_killed && !self.has_been_closed {
             live.without_prompts().compare("what the editor saw", &recorded.without_prompts())?;

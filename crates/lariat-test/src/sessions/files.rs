@@ -13,12 +13,12 @@ use super::model::ModelScript;
 #[derive(Clone)]
 pub struct ScriptedFiles {
     model: ModelScript,
-    changes: Arc<Mutex<Vec<FileChange>>>,
+    changes: Arc<Mutex<Vec<RecordedChange>>>,
 }
 
 /// A file that a tool call or a command of the user added.
 #[derive(Clone, Debug)]
-pub(super) struct FileChange {
+pub(super) struct RecordedChange {
     /// The id under which undo records it.
     pub(super) id: String,
     pub(super) mark: String,
@@ -35,7 +35,7 @@ impl ScriptedFiles {
     /// start of a command, with the command line as the mark.
     pub fn add(&self, change_id: &str, mark: &str) {
         let (id, mark) = (change_id.to_owned(), mark.to_owned());
-        self.lock().push(FileChange { id, mark, is_undone: false });
+        self.lock().push(RecordedChange { id, mark, is_undone: false });
     }
 
     /// Returns what a command of the user prints, after the script opened the gate with its name.
@@ -54,7 +54,7 @@ impl ScriptedFiles {
 
     /// Undoes changes, after the script opened the gate `undo`. Undone again, they stay undone. Returns the marks.
     pub async fn undo(&self, change_ids: &HashSet<String>) -> Vec<String> {
-        let is_meant = |change: &FileChange| change_ids.contains(&change.id);
+        let is_meant = |change: &RecordedChange| change_ids.contains(&change.id);
         let first = self.lock().iter().find(|change| is_meant(change)).map(|change| change.mark.clone());
         let Some(first) = first else { return Vec::new() };
         let run = first.split('-').next().unwrap_or_default();
@@ -74,11 +74,11 @@ impl ScriptedFiles {
         self.lock().iter().map(|change| change.mark.clone()).collect()
     }
 
-    pub(super) fn changes(&self) -> Vec<FileChange> {
+    pub(super) fn changes(&self) -> Vec<RecordedChange> {
         self.lock().clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<FileChange>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<RecordedChange>> {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -36,7 +36,7 @@ pub(super) struct Context {
 
 /// How strictly a view is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Moment {
+pub(super) enum SessionMoment {
     /// Something may be between its command and its effect.
     Running,
     /// The session is at rest: every accepted command had its effect.
@@ -45,7 +45,7 @@ pub(super) enum Moment {
 
 /// A prompt that waits.
 #[derive(Clone, Debug)]
-struct Waiting {
+struct WaitingMessage {
     key: String,
     delivery: Delivery,
     /// Whether an event other than its command says that it waits.
@@ -54,7 +54,7 @@ struct Waiting {
 
 /// A prompt in the conversation.
 #[derive(Clone, Debug)]
-pub(super) struct Delivered {
+pub(super) struct DeliveredMessage {
     pub(super) key: String,
     pub(super) run: Option<LoopId>,
 }
@@ -77,7 +77,7 @@ pub(super) struct Fold {
     outcome: Option<RunOutcome>,
     asks: Vec<ToolCallId>,
     answered: BTreeSet<ToolCallId>,
-    waiting: Vec<Waiting>,
+    waiting: Vec<WaitingMessage>,
     is_paused: bool,
     title: Option<String>,
     first_message: Option<String>,
@@ -107,7 +107,7 @@ pub(super) struct Fold {
     pub(super) shells: Vec<ShellRecord>,
     /// The last message of each prompt's reply.
     pub(super) last_messages: BTreeMap<String, MessageId>,
-    pub(super) conversation: Vec<Delivered>,
+    pub(super) conversation: Vec<DeliveredMessage>,
     /// Prompts that a client removed from the queue.
     pub(super) removed: BTreeSet<String>,
     /// Prompts that were accepted, or replaced one that was.
@@ -138,7 +138,7 @@ impl Fold {
                 let text = lariat_core::content::joined_text(&content.0);
                 let key = key_of(&text).unwrap_or(&text).to_owned();
                 self.accepted.push(key.clone());
-                self.waiting.push(Waiting { key, delivery: *delivery, is_recorded: false });
+                self.waiting.push(WaitingMessage { key, delivery: *delivery, is_recorded: false });
             }
             Action::Continue => self.is_starting = true,
             Action::Interrupt => self.is_paused = true,
@@ -207,7 +207,7 @@ impl Fold {
             }
             Edit::Reorder { message_ids } => {
                 let keys: Vec<String> = message_ids.iter().map(key_of_id).collect();
-                let place = |waiting: &Waiting| keys.iter().position(|key| *key == waiting.key);
+                let place = |waiting: &WaitingMessage| keys.iter().position(|key| *key == waiting.key);
                 self.waiting.sort_by_key(|waiting| place(waiting).unwrap_or(usize::MAX));
             }
             Edit::Resume => self.is_paused = false,
@@ -275,7 +275,7 @@ impl Fold {
                     Some(waiting) => waiting.is_recorded = true,
                     None => {
                         let delivery = Delivery::Queue;
-                        self.waiting.push(Waiting { key, delivery, is_recorded: true });
+                        self.waiting.push(WaitingMessage { key, delivery, is_recorded: true });
                     }
                 }
             }
@@ -293,7 +293,7 @@ impl Fold {
                     self.first_message.get_or_insert_with(|| prompt_text(message));
                 }
                 self.waiting.retain(|waiting| waiting.key != key);
-                self.conversation.push(Delivered { key, run: record.loop_id.clone() });
+                self.conversation.push(DeliveredMessage { key, run: record.loop_id.clone() });
             }
             _ => {}
         }
@@ -311,8 +311,8 @@ impl Fold {
     }
 
     /// The prompts that wait, in the order of delivery: steering first.
-    fn queue(&self) -> Vec<&Waiting> {
-        let is_first = |waiting: &&Waiting| waiting.delivery != Delivery::Queue;
+    fn queue(&self) -> Vec<&WaitingMessage> {
+        let is_first = |waiting: &&WaitingMessage| waiting.delivery != Delivery::Queue;
         let first = self.waiting.iter().filter(is_first);
         first.chain(self.waiting.iter().filter(|waiting| !is_first(waiting))).collect()
     }
@@ -376,7 +376,7 @@ impl Fold {
         &self,
         view: &SessionView,
         context: &Context,
-        moment: Moment,
+        moment: SessionMoment,
     ) -> Result<(), String> {
         let differs = |what: &str, seen: &dyn std::fmt::Debug, journal: &dyn std::fmt::Debug| {
             Err(format!("the view at {} has {what} {seen:?}, but the journal says {journal:?}", view.seq))
@@ -398,7 +398,7 @@ impl Fold {
         {
             return differs("title", &view.title, &title);
         }
-        if moment == Moment::Running {
+        if moment == SessionMoment::Running {
             return Ok(());
         }
         if self.title.is_none()
@@ -446,9 +446,9 @@ impl Fold {
         Ok(())
     }
 
-    fn compare_asks(&self, view: &SessionView, moment: Moment) -> Result<(), String> {
+    fn compare_asks(&self, view: &SessionView, moment: SessionMoment) -> Result<(), String> {
         let seen: Vec<&ToolCallId> = view.asks.iter().filter_map(|ask| approval_call(&ask.subject)).collect();
-        let may_be_gone = |id: &ToolCallId| moment == Moment::Running && self.answered.contains(id);
+        let may_be_gone = |id: &ToolCallId| moment == SessionMoment::Running && self.answered.contains(id);
         let expected: Vec<&ToolCallId> =
             self.asks.iter().filter(|id| seen.contains(id) || !may_be_gone(id)).collect();
         if seen == expected {
@@ -457,9 +457,10 @@ impl Fold {
         Err(format!("the view at {} asks about {seen:?}, but the journal about {expected:?}", view.seq))
     }
 
-    fn compare_queue(&self, view: &SessionView, moment: Moment) -> Result<(), String> {
+    fn compare_queue(&self, view: &SessionView, moment: SessionMoment) -> Result<(), String> {
         let seen = queue_keys(view);
-        let may_be_absent = |waiting: &Waiting| moment == Moment::Running && !waiting.is_recorded;
+        let may_be_absent =
+            |waiting: &WaitingMessage| moment == SessionMoment::Running && !waiting.is_recorded;
         let expected: Vec<String> = self
             .queue()
             .into_iter()

@@ -10,7 +10,7 @@ use serde_json::{Map, json};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::fold::{accepted_command, approval_call, queue_keys};
-use super::script::{Choice, Client, CommandEnd, Condition, Point, QueueEdit, Step};
+use super::script::{ApprovalChoice, Client, CommandEnd, Condition, Point, QueueEdit, Step};
 use super::stage::{A_WHILE, PATIENCE, POLL, Stage, retrying};
 use super::watch::LiveText;
 
@@ -101,12 +101,13 @@ impl Stage {
             Step::LateAnswer(client, choice) => self.late_answer(*client, *choice).await?,
             Step::VoidAnswer(client, codes) => {
                 let ask = self.last_ask.clone().ok_or("there was no ask")?;
-                self.refuse(*client, answer(&ask, Choice::Allow), codes).await?;
+                self.refuse(*client, answer(&ask, ApprovalChoice::Allow), codes).await?;
             }
             Step::WrongDigest(client) => {
                 let mut ask = self.view().await?.asks.into_iter().next().ok_or("no ask waits")?;
                 ask.digest = AskDigest::new("of something else");
-                self.refuse(*client, answer(&ask, Choice::Allow), &[ProblemCode::DigestMismatch]).await?;
+                self.refuse(*client, answer(&ask, ApprovalChoice::Allow), &[ProblemCode::DigestMismatch])
+                    .await?;
             }
             Step::Await(condition) => self.wait_for(condition).await?,
             Step::Stays(condition) => self.stays(condition).await?,
@@ -187,7 +188,7 @@ impl Stage {
     }
 
     /// The problem names who answered first.
-    async fn late_answer(&mut self, client: Client, choice: Choice) -> Result<(), String> {
+    async fn late_answer(&mut self, client: Client, choice: ApprovalChoice) -> Result<(), String> {
         let ask = self.last_ask.clone().ok_or("there was no ask")?;
         let problem = self.refuse(client, answer(&ask, choice), &[ProblemCode::AlreadyAnswered]).await?;
         let winner = self.acknowledged.iter().find(
@@ -375,10 +376,10 @@ pub(super) fn unknown_action() -> Action {
     Action::Other(fields)
 }
 
-fn answer(ask: &Ask, choice: Choice) -> Action {
+fn answer(ask: &Ask, choice: ApprovalChoice) -> Action {
     let decision = match choice {
-        Choice::Allow => PermissionDecision::Allow,
-        Choice::Deny => PermissionDecision::deny("not now"),
+        ApprovalChoice::Allow => PermissionDecision::Allow,
+        ApprovalChoice::Deny => PermissionDecision::deny("not now"),
     };
     let answer = Answer::Approval { decision };
     Action::Answer { ask_id: ask.id.clone(), digest: ask.digest.clone(), answer }

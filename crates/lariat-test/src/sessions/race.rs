@@ -73,12 +73,12 @@ pub(super) async fn round(stage: &mut Stage, name: &'static str, number: usize) 
     Ok(())
 }
 
-type Answered = Result<Receipt, Problem>;
+type AnswerResult = Result<Receipt, Problem>;
 
 /// Exactly one answer won, and the other one was too late.
 fn judge(
     [one, two]: [SessionCommand; 2],
-    results: [Answered; 2],
+    results: [AnswerResult; 2],
 ) -> Result<((SessionCommand, Receipt), SessionCommand, Problem), String> {
     let (winner, receipt, loser, problem) = match results {
         [Ok(receipt), Err(problem)] => (one, receipt, two, problem),

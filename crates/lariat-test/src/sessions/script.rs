@@ -27,20 +27,20 @@ impl Client {
 pub struct Script {
     pub(super) name: &'static str,
     pub(super) policy: AskPolicy,
-    pub(super) watched: Watched,
+    pub(super) watched: WatchMode,
     pub(super) steps: Vec<Step>,
 }
 
 /// Whether clients are attached at the start of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Watched {
+pub(super) enum WatchMode {
     ByClients,
     ByNobody,
 }
 
 /// What a user answers to an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Choice {
+pub(super) enum ApprovalChoice {
     Allow,
     Deny,
 }
@@ -126,9 +126,9 @@ pub(super) enum Step {
     Shell(Client, &'static str),
     RefusedShell(Client, &'static str, ProblemCode),
     /// Answers the oldest ask.
-    Answer(Client, Choice),
+    Answer(Client, ApprovalChoice),
     /// Answers the ask that was the oldest before; refused, because the first answer won.
-    LateAnswer(Client, Choice),
+    LateAnswer(Client, ApprovalChoice),
     /// Answers the ask that was the oldest before, after the run ended; refused with any of these codes.
     VoidAnswer(Client, Vec<ProblemCode>),
     /// Answers the oldest ask with the digest of something else; refused.
@@ -158,7 +158,7 @@ pub(super) enum Step {
 impl Script {
     pub(super) fn new(name: &'static str, steps: impl IntoIterator<Item = Step>) -> Self {
         let steps = steps.into_iter().collect();
-        Self { name, policy: AskPolicy::Wait, watched: Watched::ByClients, steps }
+        Self { name, policy: AskPolicy::Wait, watched: WatchMode::ByClients, steps }
     }
 
     pub(super) const fn with_policy(mut self, policy: AskPolicy) -> Self {
@@ -167,7 +167,7 @@ impl Script {
     }
 
     pub(super) const fn unwatched(mut self) -> Self {
-        self.watched = Watched::ByNobody;
+        self.watched = WatchMode::ByNobody;
         self
     }
 

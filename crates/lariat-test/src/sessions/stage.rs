@@ -19,13 +19,13 @@ use lariat_core::permission::PermissionDecision;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::HostFixture;
-use super::files::FileChange;
+use super::files::RecordedChange;
 use super::fold::{Context, Fold, approval_call};
 use super::model::{Turn, key_of};
 use super::names::Names;
 use super::report::Report;
 use super::script::Client;
-use super::watch::{Connection, Follower, LiveReader};
+use super::watch::{ConnectionHabit, Follower, LiveReader};
 
 /// How long a host may take for anything. Only a check that fails waits that long.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
@@ -137,8 +137,8 @@ impl Stage {
             acknowledged: Vec::new(),
             refused: Vec::new(),
             views: vec![view],
-            a: Follower::new(Connection::Steady, faults),
-            b: Follower::new(Connection::Dropped, faults),
+            a: Follower::new(ConnectionHabit::Steady, faults),
+            b: Follower::new(ConnectionHabit::Dropped, faults),
             live: LiveReader::new(faults),
             slow: Mutex::default(),
             last_ask: None,
@@ -166,7 +166,7 @@ impl Stage {
     }
 
     /// The files that tool calls and commands of this run added.
-    pub(super) fn own_changes(&self) -> Vec<FileChange> {
+    pub(super) fn own_changes(&self) -> Vec<RecordedChange> {
         let own = self.name("");
         let changes = self.fixture.files().changes();
         changes.into_iter().filter(|change| change.mark.starts_with(&own)).collect()

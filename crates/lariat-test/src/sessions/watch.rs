@@ -27,7 +27,7 @@ pub(super) struct FollowedLog {
 
 /// How a follower keeps its connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Connection {
+pub(super) enum ConnectionHabit {
     /// It keeps one.
     Steady,
     /// It drops it after every event and connects again after that event.
@@ -36,14 +36,14 @@ pub(super) enum Connection {
 
 /// Follows the log of a session.
 pub(super) struct Follower {
-    connection: Connection,
+    connection: ConnectionHabit,
     faults: StoreFaults,
     seen: Arc<Mutex<FollowedLog>>,
     task: Option<JoinHandle<()>>,
 }
 
 impl Follower {
-    pub(super) fn new(connection: Connection, faults: StoreFaults) -> Self {
+    pub(super) fn new(connection: ConnectionHabit, faults: StoreFaults) -> Self {
         Self { connection, faults, seen: Arc::default(), task: None }
     }
 
@@ -58,9 +58,11 @@ impl Follower {
             loop {
                 match follow(&*host, &session, connection, &seen).await {
                     Ok(()) => {}
-                    Err(Broken::Request(problem)) if faults.permit(&problem) => sleep(POLL).await,
-                    Err(Broken::Request(problem)) => return lock(&seen).problems.push(problem.to_string()),
-                    Err(Broken::Promise(problem)) => return lock(&seen).problems.push(problem),
+                    Err(StopCause::Request(problem)) if faults.permit(&problem) => sleep(POLL).await,
+                    Err(StopCause::Request(problem)) => {
+                        return lock(&seen).problems.push(problem.to_string());
+                    }
+                    Err(StopCause::Promise(problem)) => return lock(&seen).problems.push(problem),
                 }
             }
         }));
@@ -72,20 +74,20 @@ impl Follower {
 }
 
 /// Why a follower stopped.
-enum Broken {
+enum StopCause {
     /// The host failed to serve a request.
     Request(Problem),
     /// The host did something that it must not do.
     Promise(String),
 }
 
-impl From<Problem> for Broken {
+impl From<Problem> for StopCause {
     fn from(problem: Problem) -> Self {
         Self::Request(problem)
     }
 }
 
-impl From<String> for Broken {
+impl From<String> for StopCause {
     fn from(problem: String) -> Self {
         Self::Promise(problem)
     }
@@ -95,9 +97,9 @@ impl From<String> for Broken {
 async fn follow(
     host: &dyn Sessions,
     session: &SessionId,
-    connection: Connection,
+    connection: ConnectionHabit,
     seen: &Mutex<FollowedLog>,
-) -> Result<(), Broken> {
+) -> Result<(), StopCause> {
     let mut request = LogRequest::default();
     request.follow = true;
     request.after.clone_from(&lock(seen).last);
@@ -113,31 +115,31 @@ async fn follow(
                 let expected = seen.events.len() as u64;
                 if event.seq != expected || cursor.next() != expected + 1 {
                     let next = cursor.next();
-                    return Err(Broken::Promise(format!(
+                    return Err(StopCause::Promise(format!(
                         "the log sent event {} with cursor {next}, expected event {expected}",
                         event.seq
                     )));
                 }
                 seen.events.push(event);
                 seen.last = Some(cursor);
-                if connection == Connection::Dropped {
+                if connection == ConnectionHabit::Dropped {
                     return Ok(());
                 }
             }
             LogItem::Synced { cursor } => {
                 let reached = lock(seen).events.len() as u64;
                 if is_synced {
-                    return Err(Broken::Promise(format!("the log said `Synced` twice, at {reached}")));
+                    return Err(StopCause::Promise(format!("the log said `Synced` twice, at {reached}")));
                 }
                 if cursor.next() != reached || reached < known {
                     let next = cursor.next();
-                    return Err(Broken::Promise(format!(
+                    return Err(StopCause::Promise(format!(
                         "`Synced` at {next} after {reached} of {known} events"
                     )));
                 }
                 is_synced = true;
             }
-            other => return Err(Broken::Promise(format!("the log sent {other:?}"))),
+            other => return Err(StopCause::Promise(format!("the log sent {other:?}"))),
         }
     }
 }

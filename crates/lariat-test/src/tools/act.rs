@@ -16,7 +16,7 @@ use lariat_core::tool::{ToolError, ToolResult};
 #[derive(Clone, Debug)]
 pub struct Act {
     pub(super) beats: Vec<ActStep>,
-    pub(super) end: End,
+    pub(super) end: ToolEnd,
     pub(super) on_cancel: OnCancel,
 }
 
@@ -28,7 +28,7 @@ pub(super) enum ActStep {
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum End {
+pub(super) enum ToolEnd {
     Return(Result<ToolResult, ToolError>),
     Panic(String),
     Never,
@@ -41,7 +41,7 @@ pub(super) enum OnCancel {
 }
 
 impl Act {
-    const fn ending(end: End) -> Self {
+    const fn ending(end: ToolEnd) -> Self {
         Self { beats: Vec::new(), end, on_cancel: OnCancel::Stop }
     }
 
@@ -57,17 +57,17 @@ impl Act {
 
     /// Returns any result or error.
     pub const fn answer(answer: Result<ToolResult, ToolError>) -> Self {
-        Self::ending(End::Return(answer))
+        Self::ending(ToolEnd::Return(answer))
     }
 
     /// Panics, without a message on the terminal.
     pub fn panic(message: impl Into<String>) -> Self {
-        Self::ending(End::Panic(message.into()))
+        Self::ending(ToolEnd::Panic(message.into()))
     }
 
     /// Never ends by itself.
     pub const fn never() -> Self {
-        Self::ending(End::Never)
+        Self::ending(ToolEnd::Never)
     }
 
     /// Waits at this point.

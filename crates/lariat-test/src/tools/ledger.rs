@@ -120,7 +120,7 @@ impl Ledger {
         tool: &str,
         args: Value,
         clock: &Arc<dyn Clock>,
-    ) -> Entry {
+    ) -> RunningExecution {
         let mut state = self.lock();
         let LedgerState { executions, running, max_overlap } = &mut *state;
         let at = executions.len();
@@ -140,7 +140,7 @@ impl Ledger {
         });
         running.push(at);
         *max_overlap = running.len().max(*max_overlap);
-        Entry { ledger: self.clone(), clock: Arc::clone(clock), at }
+        RunningExecution { ledger: self.clone(), clock: Arc::clone(clock), at }
     }
 
     fn close(&self, at: usize, ending: Ending, now: Timestamp) {
@@ -160,19 +160,19 @@ impl Ledger {
 }
 
 /// A running execution. Dropping it without an end records one.
-pub(super) struct Entry {
+pub(super) struct RunningExecution {
     ledger: Ledger,
     clock: Arc<dyn Clock>,
     at: usize,
 }
 
-impl Entry {
+impl RunningExecution {
     pub(super) fn end(self, ending: Ending) {
         self.ledger.close(self.at, ending, self.clock.now());
     }
 }
 
-impl Drop for Entry {
+impl Drop for RunningExecution {
     fn drop(&mut self) {
         let ending = if std::thread::panicking() { Ending::Panicked } else { Ending::Dropped };
         self.ledger.close(self.at, ending, self.clock.now());

@@ -15,7 +15,7 @@ use crate::file_error::failed;
 
 /// One step of a patch.
 #[derive(Debug)]
-pub(super) enum Step {
+pub(super) enum CommitStep {
     Write { path: String, bytes: Vec<u8>, before: Option<(Vec<u8>, FileVersion)>, details: Value },
     Remove { path: String, known: FileVersion, details: Value },
     Rename { from: String, to: String, known: FileVersion },
@@ -29,7 +29,7 @@ enum PerformedStep {
     Renamed { from: String, to: String, known: FileVersion },
 }
 
-impl Step {
+impl CommitStep {
     /// The details that a front end shows.
     pub(super) fn details(&self) -> Value {
         match self {
@@ -40,7 +40,7 @@ impl Step {
 }
 
 /// Performs all steps, or none.
-pub(super) fn commit(bench: &Workbench, steps: Vec<Step>) -> Result<(), ToolError> {
+pub(super) fn commit(bench: &Workbench, steps: Vec<CommitStep>) -> Result<(), ToolError> {
     let mut done = Vec::new();
     let made = missing_folders(bench, &steps);
     for step in steps {
@@ -68,22 +68,22 @@ pub(super) fn commit(bench: &Workbench, steps: Vec<Step>) -> Result<(), ToolErro
     Ok(())
 }
 
-fn perform(bench: &Workbench, step: Step) -> Result<PerformedStep, FileError> {
+fn perform(bench: &Workbench, step: CommitStep) -> Result<PerformedStep, FileError> {
     let workspace = bench.workspace();
     match step {
-        Step::Write { path, bytes, before: None, .. } => {
+        CommitStep::Write { path, bytes, before: None, .. } => {
             let known = workspace.write(&path, &bytes, &WriteCondition::Absent)?.known;
             Ok(PerformedStep::Added { path, known })
         }
-        Step::Write { path, bytes, before: Some((before, known)), .. } => {
+        CommitStep::Write { path, bytes, before: Some((before, known)), .. } => {
             let known = workspace.write(&path, &bytes, &WriteCondition::Unchanged(known))?.known;
             Ok(PerformedStep::Replaced { path, before, known })
         }
-        Step::Remove { path, known, .. } => {
+        CommitStep::Remove { path, known, .. } => {
             let aside = workspace.set_aside(&path, &known)?;
             Ok(PerformedStep::Aside { path, aside })
         }
-        Step::Rename { from, to, known } => {
+        CommitStep::Rename { from, to, known } => {
             let aside = workspace.set_aside(&from, &known)?;
             workspace.move_aside(aside, &to)?;
             Ok(PerformedStep::Renamed { from, to, known })
@@ -92,10 +92,13 @@ fn perform(bench: &Workbench, step: Step) -> Result<PerformedStep, FileError> {
 }
 
 /// The directories that the steps will create, outermost first.
-fn missing_folders(bench: &Workbench, steps: &[Step]) -> Vec<String> {
+fn missing_folders(bench: &Workbench, steps: &[CommitStep]) -> Vec<String> {
     let mut missing = Vec::new();
     for step in steps {
-        let (Step::Write { path, before: None, .. } | Step::Rename { to: path, .. }) = step else { continue };
+        let (CommitStep::Write { path, before: None, .. } | CommitStep::Rename { to: path, .. }) = step
+        else {
+            continue;
+        };
         let folders = Path::new(path).ancestors().skip(1).map(|folder| folder.to_string_lossy().into_owned());
         let is_missing = |folder: &String| {
             !folder.is_empty() && matches!(bench.workspace().kind(folder), Err(FileError::NotFound { .. }))

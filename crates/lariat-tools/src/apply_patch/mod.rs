@@ -20,7 +20,7 @@ use crate::arguments::{Field, Kind};
 use crate::document::{ADDED, DELETED, Document, MODIFIED, details, encode, result};
 use crate::file_error::failed;
 use crate::file_tool::FileTool;
-use commit::Step;
+use commit::CommitStep;
 
 /// The tool `apply_patch`.
 pub(crate) struct ApplyPatch;
@@ -61,14 +61,14 @@ impl FileTool for ApplyPatch {
 
     fn run(bench: &Workbench, arguments: Arguments, _: &ToolContext) -> Result<ToolResult, ToolError> {
         let (steps, summary) = steps(bench, &arguments)?;
-        let shown: Vec<_> = steps.iter().map(Step::details).collect();
+        let shown: Vec<_> = steps.iter().map(CommitStep::details).collect();
         commit::commit(bench, steps)?;
         result(format!("Applied the patch:\n{}", summary.join("\n")), json!({ "files": shown }))
     }
 }
 
 /// Prepares all steps of a patch, and a summary line for each change.
-fn steps(bench: &Workbench, arguments: &Arguments) -> Result<(Vec<Step>, Vec<String>), ToolError> {
+fn steps(bench: &Workbench, arguments: &Arguments) -> Result<(Vec<CommitStep>, Vec<String>), ToolError> {
     let changes = patch::parse(&arguments.patch).map_err(|error| {
         ToolError::Failed(format!("Could not parse the patch: {error} Nothing was changed."))
     })?;
@@ -92,7 +92,7 @@ fn steps(bench: &Workbench, arguments: &Arguments) -> Result<(Vec<Step>, Vec<Str
 }
 
 /// Prepares the steps of a change, and its summary line.
-fn prepare(bench: &Workbench, change: Change) -> Result<(Vec<Step>, String), ToolError> {
+fn prepare(bench: &Workbench, change: Change) -> Result<(Vec<CommitStep>, String), ToolError> {
     match change {
         Change::Add { path, text } => {
             must_be_absent(bench, &path)?;
@@ -100,7 +100,7 @@ fn prepare(bench: &Workbench, change: Change) -> Result<(Vec<Step>, String), Too
             let bytes = encode(&path, &text)?;
             let line = format!("A {path}");
             let details = json!({ "path": path, "change": ADDED, "bytes": bytes.len(), "diff": crate::diff::unified(&path, "", text.as_str()) });
-            Ok((vec![Step::Write { path, bytes, before: None, details }], line))
+            Ok((vec![CommitStep::Write { path, bytes, before: None, details }], line))
         }
         Change::Delete { path, hunks } => {
             let document = match Document::open(bench, &path) {
@@ -112,7 +112,7 @@ fn prepare(bench: &Workbench, change: Change) -> Result<(Vec<Step>, String), Too
             hunk::apply(&path, &document.text, &hunks)?;
             let shown = details(&path, DELETED, Some((&document.text, &document.known)), None);
             let line = format!("D {path}");
-            Ok((vec![Step::Remove { path, known: document.known, details: shown }], line))
+            Ok((vec![CommitStep::Remove { path, known: document.known, details: shown }], line))
         }
         Change::Update { path, to, hunks } => {
             let document = Document::open(bench, &path)?;
@@ -131,7 +131,7 @@ fn prepare(bench: &Workbench, change: Change) -> Result<(Vec<Step>, String), Too
                 None => format!("M {path}"),
                 Some(to) => {
                     must_be_absent(bench, to)?;
-                    steps.push(Step::Rename {
+                    steps.push(CommitStep::Rename {
                         from: path.clone(),
                         to: to.clone(),
                         known: document.known.clone(),
@@ -141,7 +141,7 @@ fn prepare(bench: &Workbench, change: Change) -> Result<(Vec<Step>, String), Too
             };
             if bytes != before {
                 let path = to.unwrap_or(path);
-                steps.push(Step::Write {
+                steps.push(CommitStep::Write {
                     path,
                     bytes,
                     before: Some((before, document.known)),
@@ -153,11 +153,11 @@ fn prepare(bench: &Workbench, change: Change) -> Result<(Vec<Step>, String), Too
     }
 }
 
-fn delete_binary(bench: &Workbench, path: String) -> Result<(Vec<Step>, String), ToolError> {
+fn delete_binary(bench: &Workbench, path: String) -> Result<(Vec<CommitStep>, String), ToolError> {
     let content = bench.workspace().read(&path, crate::document::EDIT_LIMIT).map_err(failed)?;
     let known = lariat_host::files::FileVersion::of(content.stamp, &content.bytes);
     let (line, details) = (format!("D {path}"), json!({ "path": path, "change": DELETED, "bytes": 0 }));
-    Ok((vec![Step::Remove { path, known, details }], line))
+    Ok((vec![CommitStep::Remove { path, known, details }], line))
 }
 
 fn must_be_absent(bench: &Workbench, path: &str) -> Result<(), ToolError> {

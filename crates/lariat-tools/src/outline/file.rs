@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use tree_sitter::{Node, ParseOptions, Parser, TreeCursor};
 
-use super::language::{DeclaratorFilter, Definition, Grammars, LoadedGrammar, Name, Scope};
+use super::language::{DeclaratorFilter, Definition, DefinitionScope, Grammars, LoadedGrammar, Name};
 use super::terms::FileTerms;
 
 /// Maximum number of definitions of one file.
@@ -126,7 +126,7 @@ struct OutlineWalk<'s> {
 impl OutlineWalk<'_> {
     fn run(&mut self, cursor: &mut TreeCursor<'_>) {
         // Definitions that contain the node, with their depths in the tree.
-        let mut around: Vec<(usize, Scope)> = Vec::new();
+        let mut around: Vec<(usize, DefinitionScope)> = Vec::new();
         // The cursor could compute it, but would count it each time.
         let mut depth = 0;
         loop {
@@ -137,7 +137,7 @@ impl OutlineWalk<'_> {
             let kind = usize::from(node.kind_id());
             let defines = self.loaded.definitions.get(kind).copied().flatten();
             if let Some(definition) = defines
-                && around.iter().all(|(_, scope)| *scope == Scope::Open)
+                && around.iter().all(|(_, scope)| *scope == DefinitionScope::Open)
                 && self.define(node, &definition, around.len())
             {
                 around.push((depth, definition.scope));

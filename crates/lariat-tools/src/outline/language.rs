@@ -20,7 +20,7 @@ pub(crate) struct Language {
 pub(crate) struct Definition {
     pub(crate) kind: &'static str,
     pub(crate) name: Name,
-    pub(crate) scope: Scope,
+    pub(crate) scope: DefinitionScope,
     /// Words of the signature that are outside the node.
     pub(crate) prefix: &'static str,
 }
@@ -49,17 +49,17 @@ pub(crate) enum DeclaratorFilter {
 
 /// Whether definitions inside this one belong to the outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum DefinitionScope {
     Open,
     Closed,
 }
 
 const fn closed(kind: &'static str) -> Definition {
-    Definition { kind, name: Name::Field("name"), scope: Scope::Closed, prefix: "" }
+    Definition { kind, name: Name::Field("name"), scope: DefinitionScope::Closed, prefix: "" }
 }
 
 const fn open(kind: &'static str) -> Definition {
-    Definition { kind, name: Name::Field("name"), scope: Scope::Open, prefix: "" }
+    Definition { kind, name: Name::Field("name"), scope: DefinitionScope::Open, prefix: "" }
 }
 
 impl Definition {

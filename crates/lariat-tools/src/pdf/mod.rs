@@ -41,12 +41,12 @@ pub(crate) struct PageTexts {
     /// One text for each page, starting with the first requested one; empty for a page without text.
     pub(crate) pages: Vec<String>,
     /// Why some requested pages are missing.
-    pub(crate) stopped: Option<StopReason>,
+    pub(crate) stopped: Option<PdfStop>,
 }
 
 /// Why reading ended before the last requested page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StopReason {
+pub(crate) enum PdfStop {
     /// The caller has enough.
     Full,
     /// It took too long.
@@ -119,7 +119,7 @@ fn read_on_thread(
                     return Ok(Ok(reading));
                 }
                 if done {
-                    reading.stopped = Some(StopReason::Full);
+                    reading.stopped = Some(PdfStop::Full);
                     return Ok(Ok(reading));
                 }
                 context.progress(format!("Read page {page} of {}", reading.total));
@@ -127,11 +127,11 @@ fn read_on_thread(
             NextMessage::Late if reading.pages.is_empty() => return Ok(Err(PdfError::Late)),
             NextMessage::Disconnected if reading.pages.is_empty() => return Ok(Err(PdfError::Damaged)),
             NextMessage::Late => {
-                reading.stopped = Some(StopReason::Late);
+                reading.stopped = Some(PdfStop::Late);
                 return Ok(Ok(reading));
             }
             NextMessage::Disconnected => {
-                reading.stopped = Some(StopReason::Damaged);
+                reading.stopped = Some(PdfStop::Damaged);
                 return Ok(Ok(reading));
             }
         }

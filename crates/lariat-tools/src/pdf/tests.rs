@@ -109,7 +109,7 @@ fn reads_page_ranges_and_rejects_missing_pages() {
 #[test]
 fn stops_reading_when_the_caller_has_enough() {
     let reading = read(sample(), &(1..=2), &context(), |_| true).unwrap().unwrap();
-    assert_eq!((reading.pages.len(), reading.stopped), (1, Some(StopReason::Full)));
+    assert_eq!((reading.pages.len(), reading.stopped), (1, Some(PdfStop::Full)));
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn contains_panics_and_hangs_of_parsers() {
         panic!("planted");
     };
     let reading = read_on_thread(half, &all, patience, &context(), |_| false).unwrap().unwrap();
-    assert_eq!((reading.pages.len(), reading.stopped), (1, Some(StopReason::Damaged)));
+    assert_eq!((reading.pages.len(), reading.stopped), (1, Some(PdfStop::Damaged)));
     let waits = |stop: &AtomicBool, _: &SyncSender<ReaderMessage>| while !stop.load(Ordering::Relaxed) {};
     assert_eq!(
         read_on_thread(waits, &all, short, &context(), |_| false).unwrap().unwrap_err(),

@@ -22,7 +22,7 @@ use crate::document::{LINE_LIMIT, counted, encode};
 use crate::file_error::failed;
 use crate::file_tool::{FileTool, LARGE};
 use crate::image;
-use crate::shown_files::{Part, Unit};
+use crate::shown_files::{ShownPart, ShownUnit};
 
 /// Maximum size of the text of one result in bytes.
 const TEXT_LIMIT: u64 = 1_000_000;
@@ -56,14 +56,14 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     /// The requested lines.
-    fn lines(&self) -> Part {
+    fn lines(&self) -> ShownPart {
         let first = self.offset.unwrap_or(1).max(1);
         let last = (first - 1).saturating_add(self.limit.unwrap_or(LINES));
-        Part { unit: Unit::Line, first, last }
+        ShownPart { unit: ShownUnit::Line, first, last }
     }
 
     /// The parts that would answer the call, for each type of file; empty if the content must be shown again.
-    fn parts(&self) -> Vec<Part> {
+    fn parts(&self) -> Vec<ShownPart> {
         if self.is_again() {
             return Vec::new();
         }
@@ -78,7 +78,7 @@ impl Arguments {
 }
 
 /// An image, as a part of its file.
-const WHOLE_IMAGE: Part = Part { unit: Unit::Image, first: 1, last: 1 };
+const WHOLE_IMAGE: ShownPart = ShownPart { unit: ShownUnit::Image, first: 1, last: 1 };
 
 impl FileTool for ReadFile {
     type Arguments = Arguments;
@@ -185,7 +185,7 @@ fn unsaved(
 }
 
 /// The requested lines of a text that is not empty, which part that is, and how many lines it has.
-fn requested_lines(arguments: &Arguments, text: &Text) -> Result<(NumberedLines, Part, u64), ToolError> {
+fn requested_lines(arguments: &Arguments, text: &Text) -> Result<(NumberedLines, ShownPart, u64), ToolError> {
     let skip = arguments.lines().first - 1;
     let mut lines = text.as_str().lines();
     let passed = lines.by_ref().take(usize::try_from(skip).unwrap_or(usize::MAX)).count() as u64;
@@ -200,7 +200,7 @@ fn requested_lines(arguments: &Arguments, text: &Text) -> Result<(NumberedLines,
     if rest > 0 {
         page.note(&format!("Lines {first}-{last} of {total}; {rest} remain. Continue with `offset` {next}."));
     }
-    Ok((page, Part { unit: Unit::Line, first, last }, total))
+    Ok((page, ShownPart { unit: ShownUnit::Line, first, last }, total))
 }
 
 fn text_details(path: &str, size: u64, lines: u64, known: &FileVersion, text: &Text) -> Value {
@@ -263,7 +263,7 @@ fn large(
     text.as_str().lines().for_each(|line| page.put(line));
     let (first, last) = (skip + 1, page.next - 1);
     let cut = range.more && !range.bytes.ends_with(b"\n");
-    let whole = Part { unit: Unit::Line, first, last: if cut { last - 1 } else { last } };
+    let whole = ShownPart { unit: ShownUnit::Line, first, last: if cut { last - 1 } else { last } };
     bench.shown().remember(context, path, &known, whole, (!range.more).then_some(last));
     if range.more {
         let next = if cut && last > first { last } else { page.next };

@@ -5,7 +5,7 @@ use lariat_host::files::FileVersion;
 
 use super::Arguments;
 use crate::Workbench;
-use crate::shown_files::Part;
+use crate::shown_files::ShownPart;
 
 pub(super) const LIMIT: u64 = super::IMAGE_LIMIT;
 
@@ -17,7 +17,7 @@ pub(super) const fn names_pages(_: &Arguments) -> bool {
     false
 }
 
-pub(super) const fn requested(_: &Arguments) -> Option<Part> {
+pub(super) const fn requested(_: &Arguments) -> Option<ShownPart> {
     None
 }
 

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::{Arguments, LINES, MAGIC, PDF, TEXT_LIMIT};
 use crate::Workbench;
-use crate::pdf::{self, PageRange, PageTexts, PdfError, StopReason};
-use crate::shown_files::{Part, Unit};
+use crate::pdf::{self, PageRange, PageTexts, PdfError, PdfStop};
+use crate::shown_files::{ShownPart, ShownUnit};
 
 /// Maximum size of a PDF in bytes.
 pub(super) const LIMIT: u64 = pdf::LIMIT;
@@ -27,9 +27,9 @@ pub(super) const fn names_pages(arguments: &Arguments) -> bool {
 }
 
 /// The requested pages: all if the call names none.
-pub(super) fn requested(arguments: &Arguments) -> Option<Part> {
+pub(super) fn requested(arguments: &Arguments) -> Option<ShownPart> {
     let range = pdf::page_range(arguments.pages.as_deref().unwrap_or("1-"))?;
-    Some(Part { unit: Unit::Page, first: *range.start(), last: *range.end() })
+    Some(ShownPart { unit: ShownUnit::Page, first: *range.start(), last: *range.end() })
 }
 
 /// Returns the text of a PDF's pages, under their numbers.
@@ -71,7 +71,7 @@ pub(super) fn read(
     if reading.pages.iter().all(String::is_empty) && reading.stopped.is_none() {
         return Err(without_text(path, &shown_range(requested.first, last, reading.total), ended));
     }
-    bench.shown().remember(context, path, &known, Part { last, ..requested }, Some(reading.total));
+    bench.shown().remember(context, path, &known, ShownPart { last, ..requested }, Some(reading.total));
     let details = json!({ "path": path, "bytes": size, "pages": reading.total });
     Ok(ToolResult::text(shown_pages(&reading, requested.first, last)).with_details(details))
 }
@@ -94,9 +94,9 @@ fn shown_pages(reading: &PageTexts, first: u64, last: u64) -> String {
     let (next, after) = (last + 1, last + 2);
     let range = shown_range(first, last, total);
     let words = match reading.stopped {
-        Some(StopReason::Late) => format!("page {next} took too long. Continue with `pages` \"{after}-\"."),
-        Some(StopReason::Damaged) => format!("page {next} is damaged. Continue with `pages` \"{after}-\"."),
-        Some(StopReason::Full) => format!("Continue with `pages` \"{next}-\"."),
+        Some(PdfStop::Late) => format!("page {next} took too long. Continue with `pages` \"{after}-\"."),
+        Some(PdfStop::Damaged) => format!("page {next} is damaged. Continue with `pages` \"{after}-\"."),
+        Some(PdfStop::Full) => format!("Continue with `pages` \"{next}-\"."),
         None if last < total => format!("Continue with `pages` \"{next}-\"."),
         None => return text,
     };

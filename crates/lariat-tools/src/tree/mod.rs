@@ -19,7 +19,7 @@ use lariat_core::tool::ToolError;
 use lariat_host::files::{Folder, Kind, Workspace};
 
 use crate::file_error::failed;
-use queue::{Turn, WorkQueue};
+use queue::{QueueTurn, WorkQueue};
 pub(crate) use rules::Rules;
 
 /// Number of files that a thread handles at a time.
@@ -144,7 +144,7 @@ where
         }
     }
 
-    fn perform(&self, state: &mut V::ThreadState, turn: Turn, job: Job) {
+    fn perform(&self, state: &mut V::ThreadState, turn: QueueTurn, job: Job) {
         match job {
             Job::Visit { folder, files } => self.visit_files(state, turn, &folder, &files),
             Job::Enter { above, name, path, rules, level } => match above.folder(&name) {
@@ -154,7 +154,7 @@ where
         }
     }
 
-    fn skip_unreadable(&self, turn: Turn) {
+    fn skip_unreadable(&self, turn: QueueTurn) {
         self.unreadable.fetch_add(1, Ordering::Relaxed);
         self.done(turn, Vec::new());
     }
@@ -163,7 +163,7 @@ where
     fn list(
         &self,
         state: &mut V::ThreadState,
-        turn: Turn,
+        turn: QueueTurn,
         folder: Arc<Folder>,
         path: &str,
         rules: Rules,
@@ -202,7 +202,7 @@ where
     fn visit_files(
         &self,
         state: &mut V::ThreadState,
-        turn: Turn,
+        turn: QueueTurn,
         folder: &Folder,
         files: &[(OsString, String)],
     ) {
@@ -220,7 +220,7 @@ where
         self.done(turn, found);
     }
 
-    fn done(&self, turn: Turn, found: Vec<V::Finding>) {
+    fn done(&self, turn: QueueTurn, found: Vec<V::Finding>) {
         if self.queue.done(turn, found).is_break() {
             self.stopped.store(true, Ordering::Relaxed);
         }

@@ -9,7 +9,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A position in the order of the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Turn(usize);
+pub(super) struct QueueTurn(usize);
 
 /// Jobs for several threads, and the receiver of their results.
 pub(super) struct WorkQueue<J, F, T> {
@@ -19,7 +19,7 @@ pub(super) struct WorkQueue<J, F, T> {
 
 struct QueueState<J, F, T> {
     turns: Vec<TurnSlot<F>>,
-    jobs: Vec<(Turn, J)>,
+    jobs: Vec<(QueueTurn, J)>,
     /// The first turn whose results are not delivered yet.
     cursor: Option<usize>,
     working: usize,
@@ -49,8 +49,8 @@ impl<J, F, T: FnMut(Vec<F>) -> ControlFlow<()>> WorkQueue<J, F, T> {
     }
 
     /// The first turn, which belongs to the caller.
-    pub(super) const fn first(&self) -> Turn {
-        Turn(0)
+    pub(super) const fn first(&self) -> QueueTurn {
+        QueueTurn(0)
     }
 
     fn lock(&self) -> MutexGuard<'_, QueueState<J, F, T>> {
@@ -58,7 +58,7 @@ impl<J, F, T: FnMut(Vec<F>) -> ControlFlow<()>> WorkQueue<J, F, T> {
     }
 
     /// Returns the next job; waits while other threads may still add some. `None` at the end.
-    pub(super) fn next(&self) -> Option<(Turn, J)> {
+    pub(super) fn next(&self) -> Option<(QueueTurn, J)> {
         let mut state = self.lock();
         while !state.stopped && state.jobs.is_empty() && state.working > 0 {
             state.waiting += 1;
@@ -74,7 +74,7 @@ impl<J, F, T: FnMut(Vec<F>) -> ControlFlow<()>> WorkQueue<J, F, T> {
     }
 
     /// Adds jobs whose turns come right after a turn that is being worked on.
-    pub(super) fn add(&self, after: Turn, jobs: Vec<J>) {
+    pub(super) fn add(&self, after: QueueTurn, jobs: Vec<J>) {
         let mut state = self.lock();
         let first = state.turns.len();
         let count = jobs.len();
@@ -86,14 +86,16 @@ impl<J, F, T: FnMut(Vec<F>) -> ControlFlow<()>> WorkQueue<J, F, T> {
         if let Some(line) = state.turns.get_mut(after.0).filter(|_| count > 0) {
             line.next = Some(first);
         }
-        state.jobs.extend(jobs.into_iter().enumerate().rev().map(|(index, job)| (Turn(first + index), job)));
+        state
+            .jobs
+            .extend(jobs.into_iter().enumerate().rev().map(|(index, job)| (QueueTurn(first + index), job)));
         if state.waiting > 0 {
             self.ready.notify_all();
         }
     }
 
     /// Ends a turn. `Break` if the receiver has enough.
-    pub(super) fn done(&self, turn: Turn, found: Vec<F>) -> ControlFlow<()> {
+    pub(super) fn done(&self, turn: QueueTurn, found: Vec<F>) -> ControlFlow<()> {
         let mut state = self.lock();
         let state = &mut *state;
         state.working -= 1;

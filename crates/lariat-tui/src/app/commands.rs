@@ -10,72 +10,72 @@ use lariat_terminal::theme::Style;
 use super::{App, Effect, Purpose, command_hints, keys, not_shown};
 use crate::overlay::{Confirm, Help, Item, Overlay, Pager, Picker};
 use crate::pages::Page;
-use crate::slash::Verb;
+use crate::slash::CommandName;
 use crate::transcript::Detail;
 
 impl App {
     /// Runs a command. Returns the draft that it leaves, or why it cannot run.
     pub(super) fn run_command(
         &mut self,
-        verb: Verb,
+        verb: CommandName,
         arguments: &str,
         now: Timestamp,
     ) -> Result<Option<String>, String> {
         let text = || arguments.to_owned();
         let optional = || (!arguments.is_empty()).then(|| arguments.to_owned());
         match verb {
-            Verb::Help => self.open_help(),
-            Verb::Mode if arguments.is_empty() => self.open_modes(),
-            Verb::Mode => self.send(Action::SetMode { mode: text() }),
-            Verb::Plan => self.send(Action::SetMode { mode: "plan".to_owned() }),
-            Verb::Model => self.model(arguments),
-            Verb::Compact if arguments == "undo" => {
+            CommandName::Help => self.open_help(),
+            CommandName::Mode if arguments.is_empty() => self.open_modes(),
+            CommandName::Mode => self.send(Action::SetMode { mode: text() }),
+            CommandName::Plan => self.send(Action::SetMode { mode: "plan".to_owned() }),
+            CommandName::Model => self.model(arguments),
+            CommandName::Compact if arguments == "undo" => {
                 let compaction = self.facts.compaction.ok_or("this session has no compaction to undo")?;
                 self.send(Action::UndoCompaction { compaction });
             }
-            Verb::Compact => self.ask_for(Page::Compaction { focus: optional() }),
-            Verb::Permissions => self.ask_for(Page::Permissions),
-            Verb::Doctor => self.ask_for(Page::Doctor),
-            Verb::Servers => self.ask_for(Page::Servers),
-            Verb::Apis => self.ask_for(Page::Apis),
-            Verb::Share => self.ask_for(Page::Export { path: optional() }),
-            Verb::Agents => return self.open_agents().map(|()| None),
-            Verb::Context => self.effects.push(Effect::Context),
-            Verb::Diff => self.effects.push(Effect::Diff),
-            Verb::Cost => self.say_cost(),
-            Verb::Sessions => self.effects.push(Effect::ListSessions { text: optional() }),
-            Verb::Resume => {
+            CommandName::Compact => self.ask_for(Page::Compaction { focus: optional() }),
+            CommandName::Permissions => self.ask_for(Page::Permissions),
+            CommandName::Doctor => self.ask_for(Page::Doctor),
+            CommandName::Servers => self.ask_for(Page::Servers),
+            CommandName::Apis => self.ask_for(Page::Apis),
+            CommandName::Share => self.ask_for(Page::Export { path: optional() }),
+            CommandName::Agents => return self.open_agents().map(|()| None),
+            CommandName::Context => self.effects.push(Effect::Context),
+            CommandName::Diff => self.effects.push(Effect::Diff),
+            CommandName::Cost => self.say_cost(),
+            CommandName::Sessions => self.effects.push(Effect::ListSessions { text: optional() }),
+            CommandName::Resume => {
                 self.resume = optional();
                 self.effects.push(Effect::ListSessions { text: None });
             }
-            Verb::New => self.effects.push(Effect::NewSession),
-            Verb::Fork => self.effects.push(Effect::Fork),
-            Verb::Rewind if arguments.is_empty() => self.open_rewind(),
-            Verb::Rewind => return self.rewind_by(arguments).map(Some),
-            Verb::Checkpoint => self.send(Action::Checkpoint { label: text() }),
-            Verb::Restore => self.restore(arguments),
-            Verb::Rename => self.send(Action::Describe { title: Some(text()), tags: None }),
-            Verb::Pager if arguments == "all" && self.facts.skipped > 0 => {
+            CommandName::New => self.effects.push(Effect::NewSession),
+            CommandName::Fork => self.effects.push(Effect::Fork),
+            CommandName::Rewind if arguments.is_empty() => self.open_rewind(),
+            CommandName::Rewind => return self.rewind_by(arguments).map(Some),
+            CommandName::Checkpoint => self.send(Action::Checkpoint { label: text() }),
+            CommandName::Restore => self.restore(arguments),
+            CommandName::Rename => self.send(Action::Describe { title: Some(text()), tags: None }),
+            CommandName::Pager if arguments == "all" && self.facts.skipped > 0 => {
                 self.effects.push(Effect::Earlier(self.theme()));
                 self.say(Style::Dim, "reading earlier events");
             }
-            Verb::Pager => self.open_pager(),
-            Verb::Copy => {
+            CommandName::Pager => self.open_pager(),
+            CommandName::Copy => {
                 let reply = self.transcript.last_reply().ok_or("this session has no reply to copy")?;
                 self.effects.push(Effect::Copy(reply));
                 self.say(Style::Good, "copied the newest reply");
             }
-            Verb::Queue => return self.queue(arguments).map(|()| None),
-            Verb::Goal => {
+            CommandName::Queue => return self.queue(arguments).map(|()| None),
+            CommandName::Goal => {
                 let mut goal = Goal::default();
                 goal.goal_id = format!("goal-{}", now.as_millis());
                 goal.text = text();
                 self.send(Action::SetGoal { goal });
             }
-            Verb::Learn => self.send(Action::Learn { text: text() }),
-            Verb::Full => self.toggle_full_screen(),
-            Verb::Detach => self.effects.push(Effect::Detach),
-            Verb::Quit => self.effects.push(Effect::Quit),
+            CommandName::Learn => self.send(Action::Learn { text: text() }),
+            CommandName::Full => self.toggle_full_screen(),
+            CommandName::Detach => self.effects.push(Effect::Detach),
+            CommandName::Quit => self.effects.push(Effect::Quit),
         }
         Ok(None)
     }

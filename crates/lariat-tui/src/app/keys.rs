@@ -8,12 +8,12 @@ use lariat_core::content;
 use lariat_core::time::Timestamp;
 use lariat_terminal::theme::Style;
 
-use super::{App, Armed, Effect, Purpose};
+use super::{App, ArmedKey, Effect, Purpose};
 use crate::asks;
 use crate::composer::{Kind, Outcome};
 use crate::keymap::{Action as KeyAction, Scope};
 use crate::overlay::OverlayOutcome;
-use crate::slash::{self, Submitted};
+use crate::slash::{self, SubmittedText};
 use crate::transcript::Detail;
 
 /// The permission modes that a key switches between. Others must be named.
@@ -125,7 +125,7 @@ impl App {
         &mut self,
         action: Option<KeyAction>,
         key: KeyEvent,
-        armed: Option<Armed>,
+        armed: Option<ArmedKey>,
         now: Timestamp,
     ) {
         match action {
@@ -153,12 +153,12 @@ impl App {
     }
 
     /// Ctrl-C, which always asks first, and Ctrl-D, which asks if quitting stops a run.
-    fn quit_key(&mut self, armed: Option<Armed>, asks_first: bool) {
+    fn quit_key(&mut self, armed: Option<ArmedKey>, asks_first: bool) {
         let stops = self.is_running() && !self.setup.runs_go_on;
-        if armed == Some(Armed::Quit) || (!asks_first && !stops) {
+        if armed == Some(ArmedKey::Quit) || (!asks_first && !stops) {
             self.effects.push(Effect::Quit);
         } else {
-            self.armed = Some(Armed::Quit);
+            self.armed = Some(ArmedKey::Quit);
         }
     }
 
@@ -171,14 +171,14 @@ impl App {
         }
     }
 
-    fn escape(&mut self, armed: Option<Armed>) {
+    fn escape(&mut self, armed: Option<ArmedKey>) {
         self.notice = None;
         if self.is_running() {
             self.send(Action::Interrupt);
-        } else if armed == Some(Armed::Rewind) {
+        } else if armed == Some(ArmedKey::Rewind) {
             self.open_rewind();
         } else if self.composer.is_empty() {
-            self.armed = Some(Armed::Rewind);
+            self.armed = Some(ArmedKey::Rewind);
         }
     }
 
@@ -226,35 +226,35 @@ impl App {
     fn submit(&mut self, text: &str, queue: bool, now: Timestamp) {
         self.notice = None;
         let done = match slash::parse(text) {
-            Submitted::Message("" | "!") => return,
-            Submitted::Message(line) if self.composer.kind() == Kind::Shell => {
+            SubmittedText::Message("" | "!") => return,
+            SubmittedText::Message(line) if self.composer.kind() == Kind::Shell => {
                 let command = line.trim_start_matches('!').trim().to_owned();
                 self.send(Action::Shell { command });
                 self.scroll = 0;
                 Ok(None)
             }
-            Submitted::Message(note) if self.composer.kind() == Kind::Note => {
+            SubmittedText::Message(note) if self.composer.kind() == Kind::Note => {
                 let text = note.trim_start_matches('#').trim().to_owned();
                 self.send(Action::Learn { text });
                 Ok(None)
             }
-            Submitted::Message(words) => {
+            SubmittedText::Message(words) => {
                 let delivery = if queue { Delivery::Queue } else { Delivery::Steer };
                 self.prompt(words, delivery);
                 self.scroll = 0;
                 Ok(None)
             }
-            Submitted::Command(verb, arguments) => self.run_command(verb, arguments, now),
-            Submitted::Unknown(name) if self.has_own_command(name) => {
+            SubmittedText::Command(verb, arguments) => self.run_command(verb, arguments, now),
+            SubmittedText::Unknown(name) if self.has_own_command(name) => {
                 let delivery = if queue { Delivery::Queue } else { Delivery::Steer };
                 self.prompt(text.trim(), delivery);
                 self.scroll = 0;
                 Ok(None)
             }
-            Submitted::Unknown(name) => {
+            SubmittedText::Unknown(name) => {
                 Err(format!("unknown command `/{name}`; `/help` lists them, `//` sends a slash"))
             }
-            Submitted::Refused(why) => Err(why),
+            SubmittedText::Refused(why) => Err(why),
         };
         match done {
             Ok(draft) => {

@@ -10,7 +10,7 @@ use lariat_core::time::Timestamp;
 use lariat_terminal::theme::{Style, Theme};
 use lariat_terminal::{finished_call, text};
 
-use super::{App, Armed, Notice};
+use super::{App, ArmedKey, Notice};
 use crate::frame::{Caret, Frame, Size};
 use crate::keymap::Action as KeyAction;
 use crate::overlay::Overlay;
@@ -165,9 +165,9 @@ impl App {
         let key = |action| self.setup.keymap.hint(action);
         let is_paused =
             self.facts.view.as_ref().is_some_and(|view| view.is_queue_paused && !view.queue.is_empty());
-        let words = if self.armed == Some(Armed::Quit) {
+        let words = if self.armed == Some(ArmedKey::Quit) {
             return theme.paint(Style::Warning, &text::cut(self.quit_words(), theme.width, theme));
-        } else if self.armed == Some(Armed::Rewind) {
+        } else if self.armed == Some(ArmedKey::Rewind) {
             "Esc again to rewind".to_owned()
         } else if self.asks.is_focused() {
             let next = if self.asks.len() > 1 { " · Tab next question" } else { "" };

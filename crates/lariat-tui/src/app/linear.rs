@@ -7,7 +7,7 @@ use lariat_core::time::Timestamp;
 use lariat_terminal::text;
 use lariat_terminal::theme::{Style, Theme};
 
-use super::{App, Armed, Purpose};
+use super::{App, ArmedKey, Purpose};
 use crate::frame::{Frame, Size};
 use crate::keymap::Action as KeyAction;
 
@@ -50,8 +50,8 @@ impl App {
         rows.extend(self.queue_rows(theme, usize::MAX));
         rows.extend(self.notice.iter().map(|notice| theme.paint(notice.style, &notice.words)));
         match self.armed {
-            Some(Armed::Quit) => rows.push(theme.paint(Style::Warning, self.quit_words())),
-            Some(Armed::Rewind) => rows.push("Esc again to rewind".to_owned()),
+            Some(ArmedKey::Quit) => rows.push(theme.paint(Style::Warning, self.quit_words())),
+            Some(ArmedKey::Rewind) => rows.push("Esc again to rewind".to_owned()),
             None => {}
         }
         let (style, words) = self.facts.waits(self.asks.len(), now).steady_words();

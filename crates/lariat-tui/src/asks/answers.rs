@@ -7,7 +7,7 @@ use lariat_terminal::approval;
 use serde_json::Value;
 
 /// The meaning of a letter.
-pub(super) enum Meaning {
+pub(super) enum LetterMeaning {
     /// It answers.
     Answer(Answer),
     /// The user wants to give a reason.
@@ -34,35 +34,37 @@ fn is_string(schema: &Value) -> bool {
 }
 
 /// The meaning of a letter for a question. `marked` are the changes of a plan that the user approves.
-pub(super) fn letter(ask: &Ask, letter: char, marked: &[ToolCallId], is_confined: bool) -> Meaning {
-    let decline = || Meaning::Answer(Answer::Decline { reason: None });
+pub(super) fn letter(ask: &Ask, letter: char, marked: &[ToolCallId], is_confined: bool) -> LetterMeaning {
+    let decline = || LetterMeaning::Answer(Answer::Decline { reason: None });
     let letter = letter.to_ascii_lowercase();
     match (&ask.subject, letter) {
         (AskSubject::Approval { request }, _) => {
             let question = approval::Question { request, arguments: None, is_confined };
             match question.answer(letter) {
-                approval::Answer::Decided(decision) => Meaning::Answer(Answer::Approval { decision }),
-                approval::Answer::WantsReason => Meaning::Reason,
-                approval::Answer::WantsDiff => Meaning::Whole,
-                approval::Answer::Unclear => Meaning::None,
+                approval::Answer::Decided(decision) => LetterMeaning::Answer(Answer::Approval { decision }),
+                approval::Answer::WantsReason => LetterMeaning::Reason,
+                approval::Answer::WantsDiff => LetterMeaning::Whole,
+                approval::Answer::Unclear => LetterMeaning::None,
             }
         }
         (AskSubject::Other(_), 'n') => decline(),
-        (AskSubject::Other(_), _) => Meaning::None,
-        (_, '1'..='9') => chosen(ask, letter).map_or(Meaning::None, Meaning::Answer),
+        (AskSubject::Other(_), _) => LetterMeaning::None,
+        (_, '1'..='9') => chosen(ask, letter).map_or(LetterMeaning::None, LetterMeaning::Answer),
         (AskSubject::Plan { .. }, 'y') => {
-            Meaning::Answer(Answer::Plan { approved: marked.to_vec(), rejected: Vec::new() })
+            LetterMeaning::Answer(Answer::Plan { approved: marked.to_vec(), rejected: Vec::new() })
         }
         (AskSubject::Plan { changes }, 'n') => {
-            Meaning::Answer(Answer::Plan { approved: Vec::new(), rejected: changes.clone() })
+            LetterMeaning::Answer(Answer::Plan { approved: Vec::new(), rejected: changes.clone() })
         }
-        (AskSubject::Plan { .. }, ' ') => Meaning::Mark,
-        (AskSubject::Budget { request }, 'y') => Meaning::Answer(Answer::Budget { limits: request.proposed }),
-        (AskSubject::Login { .. }, 'y') => Meaning::Answer(Answer::Value { value: Value::Bool(true) }),
-        (AskSubject::Plan { .. }, 'e') => Meaning::None,
+        (AskSubject::Plan { .. }, ' ') => LetterMeaning::Mark,
+        (AskSubject::Budget { request }, 'y') => {
+            LetterMeaning::Answer(Answer::Budget { limits: request.proposed })
+        }
+        (AskSubject::Login { .. }, 'y') => LetterMeaning::Answer(Answer::Value { value: Value::Bool(true) }),
+        (AskSubject::Plan { .. }, 'e') => LetterMeaning::None,
         (_, 'n') => decline(),
-        (_, 'e') => Meaning::Reason,
-        _ => Meaning::None,
+        (_, 'e') => LetterMeaning::Reason,
+        _ => LetterMeaning::None,
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::Machine;
-use super::requests::Reply;
+use super::requests::RequestReply;
 use crate::attachments;
 
 /// Maximum number of commands that wait.
@@ -38,7 +38,7 @@ impl Outbox {
     pub(super) fn new(
         sessions: Arc<dyn Sessions>,
         machine: Arc<dyn Machine>,
-        replies: mpsc::Sender<Reply>,
+        replies: mpsc::Sender<RequestReply>,
     ) -> Self {
         let (sender, mut waiting) = mpsc::channel::<Outgoing>(MAX_WAITING);
         let task = tokio::spawn(async move {
@@ -48,7 +48,7 @@ impl Outbox {
                     Err(problem) => Err(problem),
                 };
                 if let Err(problem) = sent {
-                    let reply = Reply::Refused { action: Box::new(outgoing.action), problem };
+                    let reply = RequestReply::Refused { action: Box::new(outgoing.action), problem };
                     if replies.send(reply).await.is_err() {
                         return;
                     }

@@ -36,7 +36,7 @@ pub(super) enum Opening {
 
 /// What a request returned.
 #[derive(Debug)]
-pub(super) enum Reply {
+pub(super) enum RequestReply {
     Opened(Result<Box<SessionView>, Problem>),
     View(Result<Box<SessionView>, Problem>),
     Refused {
@@ -73,7 +73,7 @@ pub(super) enum Request {
 }
 
 /// Starts a request. Its reply arrives in `replies`.
-pub(super) fn start(sessions: &Arc<dyn Sessions>, request: Request, replies: &mpsc::Sender<Reply>) {
+pub(super) fn start(sessions: &Arc<dyn Sessions>, request: Request, replies: &mpsc::Sender<RequestReply>) {
     let (sessions, replies) = (Arc::clone(sessions), replies.clone());
     tokio::spawn(async move {
         let reply = answer(&*sessions, request).await;
@@ -88,23 +88,23 @@ pub(super) fn make_page(
     page: Page,
     view: Option<SessionView>,
     width: usize,
-    replies: &mpsc::Sender<Reply>,
+    replies: &mpsc::Sender<RequestReply>,
 ) {
     let (pages, replies) = (Arc::clone(pages), replies.clone());
     tokio::spawn(async move {
         let text = pages.page(&page, view.as_ref(), width).await;
         // Without a receiver, the client is gone.
-        let _ = replies.send(Reply::Page(page, text)).await;
+        let _ = replies.send(RequestReply::Page(page, text)).await;
     });
 }
 
 /// Saves the image in the clipboard. Its reply arrives in `replies`.
-pub(super) fn paste_image(machine: &Arc<dyn Machine>, replies: &mpsc::Sender<Reply>) {
+pub(super) fn paste_image(machine: &Arc<dyn Machine>, replies: &mpsc::Sender<RequestReply>) {
     let (machine, replies) = (Arc::clone(machine), replies.clone());
     tokio::spawn(async move {
         let path = machine.paste_image().await;
         // Without a receiver, the client is gone.
-        let _ = replies.send(Reply::Image(path)).await;
+        let _ = replies.send(RequestReply::Image(path)).await;
     });
 }
 
@@ -112,7 +112,7 @@ pub(super) fn paste_image(machine: &Arc<dyn Machine>, replies: &mpsc::Sender<Rep
 pub(super) fn watch_sessions(
     sessions: &Arc<dyn Sessions>,
     text: Option<String>,
-    replies: &mpsc::Sender<Reply>,
+    replies: &mpsc::Sender<RequestReply>,
 ) -> JoinSet<()> {
     let (sessions, replies) = (Arc::clone(sessions), replies.clone());
     let mut task = JoinSet::new();
@@ -130,7 +130,7 @@ pub(super) fn watch_sessions(
                 Err(_) => {}
             }
             let Ok(page) = sessions.list(filter(text.clone())).await else { continue };
-            if replies.send(Reply::SessionsChanged(page)).await.is_err() {
+            if replies.send(RequestReply::SessionsChanged(page)).await.is_err() {
                 return;
             }
         }
@@ -145,18 +145,20 @@ fn filter(text: Option<String>) -> SessionFilter {
     filter
 }
 
-async fn answer(sessions: &dyn Sessions, request: Request) -> Reply {
+async fn answer(sessions: &dyn Sessions, request: Request) -> RequestReply {
     match request {
-        Request::Open(Opening::Create(create)) => Reply::Opened(sessions.create(create).await.map(Box::new)),
-        Request::Open(Opening::Existing(id)) => Reply::Opened(sessions.view(&id).await.map(Box::new)),
-        Request::View(id) => Reply::View(sessions.view(&id).await.map(Box::new)),
+        Request::Open(Opening::Create(create)) => {
+            RequestReply::Opened(sessions.create(create).await.map(Box::new))
+        }
+        Request::Open(Opening::Existing(id)) => RequestReply::Opened(sessions.view(&id).await.map(Box::new)),
+        Request::View(id) => RequestReply::View(sessions.view(&id).await.map(Box::new)),
         Request::Sessions { text } => {
             let page = sessions.list(filter(text.clone())).await;
-            Reply::Sessions(text, page)
+            RequestReply::Sessions(text, page)
         }
-        Request::Context(id) => Reply::Context(sessions.context(&id).await),
-        Request::Diff(id) => Reply::Diff(sessions.diff(&id).await),
-        Request::Earlier(id, theme) => Reply::Earlier(earlier(sessions, &id, theme).await),
+        Request::Context(id) => RequestReply::Context(sessions.context(&id).await),
+        Request::Diff(id) => RequestReply::Diff(sessions.diff(&id).await),
+        Request::Earlier(id, theme) => RequestReply::Earlier(earlier(sessions, &id, theme).await),
     }
 }
 

@@ -13,8 +13,8 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::outbox::{Outbox, Outgoing};
-use super::requests::{self, Opening, Reply, Request};
-use super::signals::{Signals, Wish};
+use super::requests::{self, Opening, Request, RequestReply};
+use super::signals::{SignalRequest, Signals};
 use super::{Client, End, EndReason, FRAMES_PER_SECOND, Machine, SAVE_DELAY, clipboard};
 use crate::app::Effect;
 use crate::composer::{self, Suggestion};
@@ -40,12 +40,12 @@ const RESIZE_SETTLES: Duration = Duration::from_millis(120);
 const LAST_COMMANDS: Duration = Duration::from_secs(2);
 
 /// What the loop needs besides the application and the screen.
-pub(super) struct State {
+pub(super) struct ClientState {
     session_id: Option<SessionId>,
     feed: Option<Feed>,
     outbox: Outbox,
-    reply_sender: mpsc::Sender<Reply>,
-    replies: mpsc::Receiver<Reply>,
+    reply_sender: mpsc::Sender<RequestReply>,
+    replies: mpsc::Receiver<RequestReply>,
     /// Whether a request for the view is on its way, and whether another one is wanted after it.
     is_reading_view: bool,
     wants_view: bool,
@@ -62,7 +62,7 @@ pub(super) struct State {
     save_at: Option<Instant>,
 }
 
-impl State {
+impl ClientState {
     pub(super) fn new(sessions: Arc<dyn Sessions>, machine: Arc<dyn Machine>) -> Self {
         let (reply_sender, replies) = mpsc::channel(MAX_REPLIES);
         Self {
@@ -84,14 +84,14 @@ impl State {
 }
 
 /// What woke the loop.
-enum Woken {
+enum WakeReason {
     Draw,
     Save,
     Tick,
     Input(Option<Event>),
-    Reply(Option<Reply>),
+    Reply(Option<RequestReply>),
     Item(Option<FeedItem>),
-    Signal(Wish),
+    Signal(SignalRequest),
 }
 
 impl<W: Write> Client<W> {
@@ -130,7 +130,7 @@ impl<W: Write> Client<W> {
             }
             let woken = self.wait(&mut signals).await;
             match woken {
-                Woken::Draw => {
+                WakeReason::Draw => {
                     // The event of a resize can be on its way behind keys and items. A frame for the size before would
                     // leave live rows in the scrollback, where no later frame can erase them.
                     if let Some(size) = self.input.size().filter(|size| *size != self.size) {
@@ -140,32 +140,32 @@ impl<W: Write> Client<W> {
                     }
                     continue;
                 }
-                Woken::Save => {
+                WakeReason::Save => {
                     self.save_draft();
                     continue;
                 }
-                Woken::Tick => {}
-                Woken::Signal(Wish::End) => return Ok(EndReason::Signal),
-                Woken::Signal(Wish::Suspend) => {
+                WakeReason::Tick => {}
+                WakeReason::Signal(SignalRequest::End) => return Ok(EndReason::Signal),
+                WakeReason::Signal(SignalRequest::Suspend) => {
                     if let Some(end) = self.carry_out(Effect::Suspend).await {
                         return Ok(end);
                     }
                 }
-                Woken::Input(None) => return Ok(EndReason::TerminalClosed),
-                Woken::Input(Some(event)) => {
+                WakeReason::Input(None) => return Ok(EndReason::TerminalClosed),
+                WakeReason::Input(Some(event)) => {
                     self.input(event);
                     self.state.is_urgent = true;
                 }
-                Woken::Reply(Some(reply)) => self.reply(reply)?,
-                Woken::Reply(None) => {}
-                Woken::Item(Some(item)) => self.items(item),
-                Woken::Item(None) => self.state.feed = None,
+                WakeReason::Reply(Some(reply)) => self.reply(reply)?,
+                WakeReason::Reply(None) => {}
+                WakeReason::Item(Some(item)) => self.items(item),
+                WakeReason::Item(None) => self.state.feed = None,
             }
             self.state.is_dirty = true;
         }
     }
 
-    async fn wait(&mut self, signals: &mut Signals) -> Woken {
+    async fn wait(&mut self, signals: &mut Signals) -> WakeReason {
         let usual = Duration::from_nanos(1_000_000_000 / FRAMES_PER_SECOND);
         let frame = if self.state.is_urgent { KEY_FRAME } else { usual };
         let next = self.state.drawn_at.map(|at| at + frame);
@@ -176,13 +176,13 @@ impl<W: Write> Client<W> {
         let feed = &mut self.state.feed;
         tokio::select! {
             biased;
-            () = until(draw_at) => Woken::Draw,
-            wish = signals.next() => Woken::Signal(wish),
-            event = self.input.next() => Woken::Input(event),
-            () = until(save_at) => Woken::Save,
-            reply = self.state.replies.recv() => Woken::Reply(reply),
-            item = next_item(feed) => Woken::Item(item),
-            () = tokio::time::sleep(tick.unwrap_or_default()), if tick.is_some() => Woken::Tick,
+            () = until(draw_at) => WakeReason::Draw,
+            wish = signals.next() => WakeReason::Signal(wish),
+            event = self.input.next() => WakeReason::Input(event),
+            () = until(save_at) => WakeReason::Save,
+            reply = self.state.replies.recv() => WakeReason::Reply(reply),
+            item = next_item(feed) => WakeReason::Item(item),
+            () = tokio::time::sleep(tick.unwrap_or_default()), if tick.is_some() => WakeReason::Tick,
         }
     }
 
@@ -215,10 +215,10 @@ impl<W: Write> Client<W> {
         }
     }
 
-    fn reply(&mut self, reply: Reply) -> Result<(), Problem> {
+    fn reply(&mut self, reply: RequestReply) -> Result<(), Problem> {
         let now = self.now();
         match reply {
-            Reply::Opened(Ok(view)) => {
+            RequestReply::Opened(Ok(view)) => {
                 if self.state.session_id.is_some() {
                     self.app.switch();
                 }
@@ -226,15 +226,15 @@ impl<W: Write> Client<W> {
                 self.state.feed = Some(Feed::follow(Arc::clone(&self.sessions), &view));
                 self.app.opened(*view, now);
             }
-            Reply::Opened(Err(problem)) if self.state.session_id.is_none() => return Err(problem),
-            Reply::Opened(Err(problem))
-            | Reply::Sessions(_, Err(problem))
-            | Reply::Context(Err(problem))
-            | Reply::Diff(Err(problem))
-            | Reply::Earlier(Err(problem))
-            | Reply::Page(_, Err(problem))
-            | Reply::Image(Err(problem)) => self.app.failed(&problem),
-            Reply::View(view) => {
+            RequestReply::Opened(Err(problem)) if self.state.session_id.is_none() => return Err(problem),
+            RequestReply::Opened(Err(problem))
+            | RequestReply::Sessions(_, Err(problem))
+            | RequestReply::Context(Err(problem))
+            | RequestReply::Diff(Err(problem))
+            | RequestReply::Earlier(Err(problem))
+            | RequestReply::Page(_, Err(problem))
+            | RequestReply::Image(Err(problem)) => self.app.failed(&problem),
+            RequestReply::View(view) => {
                 self.state.is_reading_view = false;
                 // The feed reports a lost connection; a view of another session is out of date.
                 if let Ok(view) = view
@@ -246,20 +246,20 @@ impl<W: Write> Client<W> {
                     self.refresh();
                 }
             }
-            Reply::Refused { action, problem } => self.app.refused(&action, &problem),
-            Reply::Sessions(text, Ok(page)) => {
+            RequestReply::Refused { action, problem } => self.app.refused(&action, &problem),
+            RequestReply::Sessions(text, Ok(page)) => {
                 self.app.sessions(&page, now);
                 if self.app.lists_sessions() {
                     let replies = &self.state.reply_sender;
                     self.state.session_watch = Some(requests::watch_sessions(&self.sessions, text, replies));
                 }
             }
-            Reply::SessionsChanged(page) => self.app.sessions_changed(&page, now),
-            Reply::Context(Ok(report)) => self.app.context(&report),
-            Reply::Diff(Ok(files)) => self.app.diff(&files),
-            Reply::Page(page, Ok(text)) => self.app.show_page(page, &text),
-            Reply::Image(Ok(path)) => self.app.image(path.as_deref()),
-            Reply::Earlier(Ok(earlier)) => self.app.earlier(earlier.rows, earlier.skipped),
+            RequestReply::SessionsChanged(page) => self.app.sessions_changed(&page, now),
+            RequestReply::Context(Ok(report)) => self.app.context(&report),
+            RequestReply::Diff(Ok(files)) => self.app.diff(&files),
+            RequestReply::Page(page, Ok(text)) => self.app.show_page(page, &text),
+            RequestReply::Image(Ok(path)) => self.app.image(path.as_deref()),
+            RequestReply::Earlier(Ok(earlier)) => self.app.earlier(earlier.rows, earlier.skipped),
         }
         Ok(())
     }

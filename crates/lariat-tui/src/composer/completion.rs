@@ -18,7 +18,7 @@ const MAX_ITEMS: usize = 100;
 pub(super) struct Completion {
     commands: Vec<CommandHint>,
     word: Option<Word>,
-    items: Vec<Offer>,
+    items: Vec<CompletionItem>,
     selected: usize,
     /// The start of the word whose completion the user closed.
     dismissed: Option<usize>,
@@ -27,7 +27,7 @@ pub(super) struct Completion {
 /// The word that is completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Word {
-    what: What,
+    what: CompletionKind,
     /// Where its mark is, in units.
     start: usize,
     /// What is typed between the mark and the caret.
@@ -35,14 +35,14 @@ struct Word {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum CompletionKind {
     Command,
     File,
 }
 
 /// Something to choose.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Offer {
+pub(super) struct CompletionItem {
     /// What replaces the word, without its mark.
     pub(super) name: String,
     /// The arguments that follow it.
@@ -72,14 +72,14 @@ impl Completion {
     }
 
     /// The items, and which of them is selected.
-    pub(super) fn items(&self) -> (&[Offer], usize) {
+    pub(super) fn items(&self) -> (&[CompletionItem], usize) {
         (&self.items, self.selected)
     }
 
     /// What stands before the items.
     pub(super) fn mark(&self) -> &'static str {
         match self.word {
-            Some(Word { what: What::Command, .. }) => "/",
+            Some(Word { what: CompletionKind::Command, .. }) => "/",
             _ => "@",
         }
     }
@@ -106,11 +106,11 @@ impl Completion {
         self.word = word;
         self.selected = 0;
         match &self.word {
-            Some(Word { what: What::Command, query, .. }) => {
+            Some(Word { what: CompletionKind::Command, query, .. }) => {
                 self.items = self.matching(query);
                 None
             }
-            Some(Word { what: What::File, query, .. }) => {
+            Some(Word { what: CompletionKind::File, query, .. }) => {
                 // What was found for the query before stays until the answer comes.
                 if !is_same_word {
                     self.items.clear();
@@ -125,7 +125,7 @@ impl Completion {
     }
 
     /// The commands for a query: those that begin with it, then those that match in another way.
-    fn matching(&self, query: &str) -> Vec<Offer> {
+    fn matching(&self, query: &str) -> Vec<CompletionItem> {
         let names: Vec<&str> = self.commands.iter().map(|command| command.name.as_str()).collect();
         let mut places: Vec<usize> = fuzzy::find(query, &names).iter().map(|found| found.at).collect();
         let rank = |at: &usize| match names.get(*at) {
@@ -137,20 +137,20 @@ impl Completion {
         let commands = places.iter().filter_map(|at| self.commands.get(*at)).take(MAX_ITEMS);
         let offer = |hint: &CommandHint| {
             let CommandHint { name, arguments, summary } = hint.clone();
-            Offer { name, arguments, summary }
+            CompletionItem { name, arguments, summary }
         };
         commands.map(offer).collect()
     }
 
     pub(super) fn completed(&mut self, request: &Request, items: Vec<Suggestion>) {
         let Request::Files { query } = request;
-        let is_current = |word: &Word| word.what == What::File && word.query == *query;
+        let is_current = |word: &Word| word.what == CompletionKind::File && word.query == *query;
         if !self.word.as_ref().is_some_and(is_current) {
             return;
         }
         let chosen =
             self.items.get(self.selected).map(|item| item.name.clone()).filter(|_| self.selected > 0);
-        let offer = |Suggestion { name, summary }| Offer { name, arguments: String::new(), summary };
+        let offer = |Suggestion { name, summary }| CompletionItem { name, arguments: String::new(), summary };
         self.items = items.into_iter().take(MAX_ITEMS).map(offer).collect();
         self.selected = self.items.iter().position(|item| Some(&item.name) == chosen.as_ref()).unwrap_or(0);
     }
@@ -163,17 +163,16 @@ fn word(units: &[Unit], caret: usize) -> Option<Word> {
     let start = before.iter().rposition(is_end).map_or(0, |at| at + 1);
     let typed = text(before.get(start..)?);
     if start == 0 && typed.starts_with('/') {
-        return Some(Word { what: What::Command, start, query: typed.get(1..)?.to_owned() });
+        return Some(Word { what: CompletionKind::Command, start, query: typed.get(1..)?.to_owned() });
     }
     // `(@file` is a file, and `name@host` is not.
     let at = typed.find('@')?;
     let is_opening = |letter: char| "([{<\"'`!#".contains(letter);
     let opening = typed.get(..at)?;
     let mark = start + units_in(opening);
-    opening
-        .chars()
-        .all(is_opening)
-        .then(|| Some(Word { what: What::File, start: mark, query: typed.get(at + 1..)?.to_owned() }))?
+    opening.chars().all(is_opening).then(|| {
+        Some(Word { what: CompletionKind::File, start: mark, query: typed.get(at + 1..)?.to_owned() })
+    })?
 }
 
 fn units_in(text: &str) -> usize {
@@ -216,7 +215,7 @@ impl Composer {
         let end = caret + rest.iter().take_while(|unit| !unit.is_space()).count();
         let is_at_end = self.buffer.get(end).is_none();
         match word.what {
-            What::Command => {
+            CompletionKind::Command => {
                 let is_typed = word.query == item.name && end == caret;
                 let is_whole = is_at_end && (item.arguments.is_empty() || is_typed);
                 let gap = if is_at_end && !(submits && is_whole) { " " } else { "" };
@@ -230,7 +229,7 @@ impl Composer {
                 }
                 self.complete()
             }
-            What::File => {
+            CompletionKind::File => {
                 let is_folder = item.name.ends_with('/');
                 let needs_quotes = item.name.contains(char::is_whitespace);
                 let name =

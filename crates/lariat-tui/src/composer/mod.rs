@@ -19,11 +19,11 @@ use lariat_terminal::theme::Theme;
 
 use crate::attachments;
 use crate::frame::Caret;
-use crate::keymap::{Key, Keymap, Meaning, Scope};
+use crate::keymap::{Key, KeyMeaning, Keymap, Scope};
 use buffer::{Buffer, Cause, Unit};
 use completion::Completion;
 use kill_ring::{Joins, KillRing};
-use past::Past;
+use past::MessageRecall;
 use search::Search;
 use vim::Vim;
 
@@ -41,7 +41,7 @@ const COLUMNS: usize = 80;
 pub struct Composer {
     buffer: Buffer,
     kills: KillRing,
-    past: Past,
+    past: MessageRecall,
     search: Option<Search>,
     completion: Completion,
     vim: Option<Vim>,
@@ -159,7 +159,7 @@ impl Composer {
         Self {
             buffer: Buffer::default(),
             kills: KillRing::default(),
-            past: Past::new(history),
+            past: MessageRecall::new(history),
             search: None,
             completion: Completion::default(),
             vim: None,
@@ -211,12 +211,12 @@ impl Composer {
             return outcome;
         }
         let outcome = match self.keymap.meaning(Scope::Composer, prefix, &key) {
-            Meaning::Action(action) => self.act(action, last),
-            Meaning::Prefix(key) => {
+            KeyMeaning::Action(action) => self.act(action, last),
+            KeyMeaning::Prefix(key) => {
                 self.prefix = Some(key);
                 Outcome::Changed
             }
-            Meaning::Unbound => match typed(&key) {
+            KeyMeaning::Unbound => match typed(&key) {
                 Some(letter) => {
                     self.buffer.insert(buffer::units(letter.encode_utf8(&mut [0; 4])), Cause::Typed);
                     Outcome::Changed

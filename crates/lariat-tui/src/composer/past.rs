@@ -5,20 +5,20 @@ const MAX_SENT: usize = 1_000;
 
 /// The messages sent before, oldest first.
 #[derive(Debug)]
-pub(super) struct Past {
+pub(super) struct MessageRecall {
     sent: Vec<String>,
-    recalled: Option<Recalled>,
+    recalled: Option<RecalledMessage>,
 }
 
 /// The draft is an unchanged message of the past.
 #[derive(Debug)]
-struct Recalled {
+struct RecalledMessage {
     at: usize,
     /// The draft before the first recall.
     draft: String,
 }
 
-impl Past {
+impl MessageRecall {
     pub(super) const fn new(sent: Vec<String>) -> Self {
         Self { sent, recalled: None }
     }
@@ -44,7 +44,7 @@ impl Past {
     pub(super) fn earlier(&mut self, draft: &str) -> Option<String> {
         self.forget_changed(draft);
         let (mut at, kept) = match self.recalled.take() {
-            Some(Recalled { at, draft }) => (at, draft),
+            Some(RecalledMessage { at, draft }) => (at, draft),
             None => (self.sent.len(), draft.to_owned()),
         };
         let from = at;
@@ -56,7 +56,7 @@ impl Past {
         }
         let recalled_at = if found.is_some() { at } else { from };
         if recalled_at < self.sent.len() {
-            self.recalled = Some(Recalled { at: recalled_at, draft: kept });
+            self.recalled = Some(RecalledMessage { at: recalled_at, draft: kept });
         }
         found
     }
@@ -64,10 +64,10 @@ impl Past {
     /// The message after the one that the draft is; after the newest, the draft before the first recall.
     pub(super) fn later(&mut self, draft: &str) -> Option<String> {
         self.forget_changed(draft);
-        let Recalled { at, draft } = self.recalled.take()?;
+        let RecalledMessage { at, draft } = self.recalled.take()?;
         match self.sent.get(at + 1) {
             Some(text) => {
-                self.recalled = Some(Recalled { at: at + 1, draft });
+                self.recalled = Some(RecalledMessage { at: at + 1, draft });
                 Some(text.clone())
             }
             None => Some(draft),
@@ -76,7 +76,8 @@ impl Past {
 
     /// A recalled message that was edited is a draft like any other.
     fn forget_changed(&mut self, draft: &str) {
-        let is_same = |recalled: &Recalled| self.sent.get(recalled.at).is_some_and(|text| text == draft);
+        let is_same =
+            |recalled: &RecalledMessage| self.sent.get(recalled.at).is_some_and(|text| text == draft);
         if !self.recalled.as_ref().is_some_and(is_same) {
             self.recalled = None;
         }

@@ -103,13 +103,13 @@ impl Composer {
         let count = items.len().min(MAX_OFFERS).min(most);
         let first = (selected + 1).saturating_sub(count).min(items.len() - count);
         let mark = self.completion.mark();
-        let name = |offer: &super::completion::Offer| {
+        let name = |offer: &super::completion::CompletionItem| {
             text::line(format!("{mark}{} {}", offer.name, offer.arguments).trim_end())
         };
         let visible: Vec<_> = items.iter().enumerate().skip(first).take(count).collect();
         let widest = visible.iter().map(|(_, offer)| text::width(&name(offer))).max().unwrap_or(0);
         let widest = widest.min(theme.width / 2);
-        let row = |(at, offer): (usize, &super::completion::Offer)| {
+        let row = |(at, offer): (usize, &super::completion::CompletionItem)| {
             let is_selected = at == selected;
             let arrow = if is_selected { theme.mark("❯ ", "> ") } else { "  " };
             let style = if is_selected { Style::Strong } else { Style::Plain };

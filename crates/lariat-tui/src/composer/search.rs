@@ -5,7 +5,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::buffer::{Cause, units};
-use super::past::Past;
+use super::past::MessageRecall;
 use super::{Composer, Outcome, restored, typed};
 use crate::keymap::{Action, Scope};
 
@@ -27,7 +27,7 @@ impl Search {
         &self.query
     }
 
-    pub(super) fn found<'a>(&self, past: &'a Past) -> Option<&'a str> {
+    pub(super) fn found<'a>(&self, past: &'a MessageRecall) -> Option<&'a str> {
         self.found.and_then(|at| past.get(at))
     }
 
@@ -35,32 +35,32 @@ impl Search {
         self.is_at_end && !self.query.is_empty()
     }
 
-    pub(super) fn type_text(&mut self, text: &str, past: &Past) {
+    pub(super) fn type_text(&mut self, text: &str, past: &MessageRecall) {
         let room = MAX_QUERY.saturating_sub(self.query.chars().count());
         self.query.extend(text.chars().take(room));
         let from = self.found.unwrap_or(past.len().saturating_sub(1));
         self.find((0..=from).rev(), past);
     }
 
-    fn shorten(&mut self, past: &Past) {
+    fn shorten(&mut self, past: &MessageRecall) {
         let end = self.query.grapheme_indices(true).next_back().map_or(0, |(at, _)| at);
         self.query.truncate(end);
         self.found = None;
         self.find((0..past.len()).rev(), past);
     }
 
-    fn older(&mut self, past: &Past) {
+    fn older(&mut self, past: &MessageRecall) {
         let from = self.found.unwrap_or(past.len());
         self.find((0..from).rev(), past);
     }
 
-    fn newer(&mut self, past: &Past) {
+    fn newer(&mut self, past: &MessageRecall) {
         let from = self.found.map_or(0, |at| at + 1);
         self.find(from..past.len(), past);
     }
 
     /// Goes to the first of these messages that has the query; without one, stays where it is if that still matches.
-    fn find(&mut self, mut places: impl Iterator<Item = usize>, past: &Past) {
+    fn find(&mut self, mut places: impl Iterator<Item = usize>, past: &MessageRecall) {
         let query = self.query.to_lowercase();
         let has = |at: usize| past.get(at).is_some_and(|text| text.to_lowercase().contains(&query));
         let found = places.find(|at| has(*at));

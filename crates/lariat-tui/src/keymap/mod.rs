@@ -25,7 +25,7 @@ pub struct Keymap {
 
 /// What a key means in a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meaning {
+pub enum KeyMeaning {
     /// The key, with the one before it if there was one, is bound to this action.
     Action(Action),
     /// The key starts a chord of two keys.
@@ -106,8 +106,8 @@ impl Keymap {
         Ok(keymap)
     }
 
-    /// What a key means in a scope, after `before` if that was a [`Meaning::Prefix`].
-    pub fn meaning(&self, scope: Scope, before: Option<Key>, key: &KeyEvent) -> Meaning {
+    /// What a key means in a scope, after `before` if that was a [`KeyMeaning::Prefix`].
+    pub fn meaning(&self, scope: Scope, before: Option<Key>, key: &KeyEvent) -> KeyMeaning {
         let key = Key::of(key);
         let rows = || actions().iter().zip(&self.chords).filter(move |(row, _)| row.scope == scope);
         let bound = |before: Option<Key>| {
@@ -116,17 +116,17 @@ impl Keymap {
                 .map(|(row, _)| row.action)
         };
         if let Some(action) = before.and_then(|before| bound(Some(before))).or_else(|| bound(None)) {
-            return Meaning::Action(action);
+            return KeyMeaning::Action(action);
         }
         let starts = rows().any(|(_, chords)| chords.iter().any(|chord| chord.starts_with(key)));
-        if starts { Meaning::Prefix(key) } else { Meaning::Unbound }
+        if starts { KeyMeaning::Prefix(key) } else { KeyMeaning::Unbound }
     }
 
     /// The action of a key that needs no key before it.
     pub fn action(&self, scope: Scope, key: &KeyEvent) -> Option<Action> {
         match self.meaning(scope, None, key) {
-            Meaning::Action(action) => Some(action),
-            Meaning::Prefix(_) | Meaning::Unbound => None,
+            KeyMeaning::Action(action) => Some(action),
+            KeyMeaning::Prefix(_) | KeyMeaning::Unbound => None,
         }
     }
 

@@ -51,21 +51,21 @@ fn finds_actions_by_scope() {
 #[test]
 fn reads_a_chord_of_two_keys() {
     let keymap = Keymap::default();
-    let Meaning::Prefix(first) = keymap.meaning(Scope::Composer, None, &event("ctrl+x")) else { panic!() };
+    let KeyMeaning::Prefix(first) = keymap.meaning(Scope::Composer, None, &event("ctrl+x")) else { panic!() };
     let second = keymap.meaning(Scope::Composer, Some(first), &event("ctrl+e"));
-    assert_eq!(second, Meaning::Action(Action::Editor));
+    assert_eq!(second, KeyMeaning::Action(Action::Editor));
     // A key that ends no chord is what it is alone.
     let other = keymap.meaning(Scope::Composer, Some(first), &event("ctrl+a"));
-    assert_eq!(other, Meaning::Action(Action::LineStart));
+    assert_eq!(other, KeyMeaning::Action(Action::LineStart));
 }
 
 #[test]
 fn one_escape_interrupts_and_the_second_rewinds() {
     let keymap = Keymap::default();
     let escape = event("esc");
-    assert_eq!(keymap.meaning(Scope::Session, None, &escape), Meaning::Action(Action::Interrupt));
+    assert_eq!(keymap.meaning(Scope::Session, None, &escape), KeyMeaning::Action(Action::Interrupt));
     let second = keymap.meaning(Scope::Session, Some(Key::of(&escape)), &escape);
-    assert_eq!(second, Meaning::Action(Action::Rewind));
+    assert_eq!(second, KeyMeaning::Action(Action::Rewind));
 }
 
 #[test]

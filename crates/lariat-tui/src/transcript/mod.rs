@@ -30,7 +30,7 @@ use lariat_terminal::theme::Theme;
 use block::{Block, Segment};
 use fold::Fold;
 use live::Live;
-use printed::Printed;
+use printed::PrintedBlocks;
 use reply::ReplyRenderer;
 use rows::Rows;
 use view::View;
@@ -40,7 +40,7 @@ use view::View;
 pub struct Transcript {
     fold: Fold,
     live: Live,
-    printed: Printed,
+    printed: PrintedBlocks,
     folded: Option<View>,
     full: Option<View>,
 }

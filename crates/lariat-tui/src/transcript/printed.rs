@@ -21,7 +21,7 @@ const CUT_OFF: &str = "the reply was cut off and discarded";
 
 /// What is printed.
 #[derive(Debug, Default)]
-pub(super) struct Printed {
+pub(super) struct PrintedBlocks {
     /// The number of blocks that are printed.
     blocks: usize,
     /// The kind of the last row.
@@ -38,7 +38,7 @@ struct PrintedReply {
     rows: usize,
 }
 
-impl Printed {
+impl PrintedBlocks {
     /// The rows to print now.
     pub(super) fn advance(
         &mut self,

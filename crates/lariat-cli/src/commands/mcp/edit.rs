@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use lariat_service::mcp::McpServerConfig;
 use serde_json::{Map, Value, json};
 
-use crate::args::mcp::{McpAddArgs, McpRemoveArgs, Scope, Transport};
+use crate::args::mcp::{McpAddArgs, McpRemoveArgs, McpTransportArg, Scope};
 use crate::commands::{CommandResult, print, toml_entry};
 use crate::exit::Exit;
 use crate::files;
@@ -68,7 +68,7 @@ fn entry(args: &McpAddArgs) -> Result<Value, Problem> {
         let pairs: Option<Map<String, Value>> = texts.iter().map(pair).collect();
         pairs.ok_or_else(|| usage(format!("`{flag}` needs a name and a value, separated by `{separator}`")))
     };
-    if args.transport == Transport::Stdio {
+    if args.transport == McpTransportArg::Stdio {
         if first.starts_with("http://") || first.starts_with("https://") {
             return Err(usage("an address needs `--transport http`".to_owned()));
         }
@@ -98,7 +98,7 @@ fn entry(args: &McpAddArgs) -> Result<Value, Problem> {
             entry.insert("sandbox".to_owned(), Value::Object(sandbox));
         }
     } else {
-        let kind = if args.transport == Transport::Http { "http" } else { "sse" };
+        let kind = if args.transport == McpTransportArg::Http { "http" } else { "sse" };
         entry.insert("type".to_owned(), kind.into());
         entry.insert("url".to_owned(), first.as_str().into());
         let headers = pairs(&args.headers, ':', "--header")?;

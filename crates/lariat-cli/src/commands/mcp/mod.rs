@@ -71,7 +71,7 @@ async fn open(env: &ProcessEnv) -> Result<(LoadedProject, McpServers), Problem> 
 
 /// One line of the list.
 #[derive(Serialize)]
-struct Listed<'a> {
+struct ServerRow<'a> {
     #[serde(flatten)]
     report: &'a McpServerReport,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,11 +86,11 @@ struct Listed<'a> {
 
 fn list(servers: &McpServers, json: bool) -> CommandResult {
     let reports = servers.reports();
-    let listed: Vec<Listed<'_>> = reports
+    let listed: Vec<ServerRow<'_>> = reports
         .iter()
         .map(|report| {
             let entry = find(servers, &report.name);
-            Listed {
+            ServerRow {
                 report,
                 scope: entry.map(|entry| entry.scope.name()),
                 transport: entry.map(|entry| entry.config.transport.name()),
@@ -106,7 +106,7 @@ fn list(servers: &McpServers, json: bool) -> CommandResult {
         print::note("no MCP servers are configured; add one with `lariat mcp add NAME -- COMMAND`");
         return Ok(Exit::Done);
     }
-    let row = |one: &Listed<'_>| {
+    let row = |one: &ServerRow<'_>| {
         let target = one.target.as_deref().filter(|_| one.report.status != NEEDS_LOGIN);
         let target = target.or(one.report.error.as_deref()).unwrap_or_default();
         vec![

@@ -48,7 +48,7 @@ async fn open(env: &ProcessEnv) -> Result<OpenApis, Problem> {
 
 /// One line of the list.
 #[derive(Serialize)]
-struct Listed<'a> {
+struct ApiRow<'a> {
     #[serde(flatten)]
     report: &'a ApiReport,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,11 +63,11 @@ struct Listed<'a> {
 
 fn list(apis: &OpenApis, json: bool) -> CommandResult {
     let reports = apis.reports();
-    let listed: Vec<Listed<'_>> = reports
+    let listed: Vec<ApiRow<'_>> = reports
         .iter()
         .map(|report| {
             let entry = apis.entries().find(|entry| entry.name == report.name);
-            Listed {
+            ApiRow {
                 report,
                 scope: entry.map(|entry| entry.scope),
                 document: entry.map(|entry| entry.source.as_str()),
@@ -83,7 +83,7 @@ fn list(apis: &OpenApis, json: bool) -> CommandResult {
         print::note("no APIs are configured; add one with `lariat openapi add NAME DOCUMENT`");
         return Ok(Exit::Done);
     }
-    let row = |one: &Listed<'_>| {
+    let row = |one: &ApiRow<'_>| {
         let target = one.report.error.as_deref().or(one.base_url).unwrap_or_default();
         vec![
             one.report.name.clone(),

@@ -25,9 +25,9 @@ use tokio::time::Instant;
 use super::client::SessionClient;
 use super::feed::{Feed, FeedItem};
 use super::inputs::{InputEvent, Inputs, OptionalInputs};
-use super::keys::Key;
+use super::keys::TypedKey;
 use super::output::{Stdout, write_stderr};
-use super::questions::{Outcome, PendingQuestion, Questions, model_answer};
+use super::questions::{KeyEffect, PendingQuestion, Questions, model_answer};
 use super::terminal::Terminal;
 use crate::args::background::AttachArgs;
 use crate::commands::CommandResult;
@@ -67,7 +67,7 @@ pub(crate) async fn attach(env: &ProcessEnv, args: &AttachArgs) -> CommandResult
         let line = format!("session {id} · {} · type to steer, Ctrl-C to detach\n", status(&view));
         write_stderr(&theme.paint(Style::Dim, &line));
     }
-    let mut attached = Attached {
+    let mut attached = AttachedTerminal {
         client,
         inputs,
         interactive,
@@ -124,7 +124,7 @@ fn text_of(answer: &Answer) -> Option<String> {
 }
 
 /// A terminal that follows a session.
-struct Attached {
+struct AttachedTerminal {
     client: SessionClient,
     inputs: Inputs,
     interactive: bool,
@@ -138,7 +138,7 @@ struct Attached {
     theme: Theme,
 }
 
-impl Attached {
+impl AttachedTerminal {
     async fn follow(&mut self, mut feed: Feed) -> Result<Exit, Problem> {
         loop {
             let optional = OptionalInputs { lines: false, ticks: true };
@@ -262,25 +262,25 @@ impl Attached {
         }
     }
 
-    async fn key(&mut self, key: &Key) -> Result<(), Problem> {
+    async fn key(&mut self, key: &TypedKey) -> Result<(), Problem> {
         match self.questions.key(key, Instant::now(), &self.theme) {
-            Outcome::Write(words) => write_stderr(&words),
-            Outcome::Decided(request, decision) => {
+            KeyEffect::Write(words) => write_stderr(&words),
+            KeyEffect::Decided(request, decision) => {
                 write_stderr(&format!("{}\n", approval::decision_text(&decision)));
                 self.answer(request, Answer::Approval { decision }).await;
             }
-            Outcome::Answered(request, answer) => {
+            KeyEffect::Answered(request, answer) => {
                 write_stderr("\n");
                 self.answer(request, model_answer(answer)).await;
             }
-            Outcome::Typing(shown) => {
+            KeyEffect::Typing(shown) => {
                 let text = self.printer.draft(self.questions.draft.text(), clock::now());
                 self.out.write(&text);
                 if !self.printer.is_live() {
                     write_stderr(&shown);
                 }
             }
-            Outcome::Message(words) => {
+            KeyEffect::Message(words) => {
                 let text = self.printer.draft("", clock::now());
                 self.out.write(&text);
                 let content = PromptContent::text(words.clone());

@@ -57,7 +57,7 @@ pub(super) enum Outgoing {
 }
 
 /// What became of a command.
-pub(super) enum Sent {
+pub(super) enum CommandResponse {
     Run(Result<Receipt, Problem>),
     /// The message with its text.
     Message(String, Result<Receipt, Problem>),
@@ -73,7 +73,7 @@ pub(super) enum Sent {
 pub(super) struct CommandSender {
     /// Unbounded, because an answer must not be lost: the run would wait for it. Each answer is for an open question.
     outgoing: mpsc::UnboundedSender<Outgoing>,
-    results: mpsc::Receiver<Sent>,
+    results: mpsc::Receiver<CommandResponse>,
     /// Messages of the user that were not acknowledged yet.
     messages: usize,
 }
@@ -90,27 +90,33 @@ impl CommandSender {
         tokio::spawn(async move {
             while let Some(command) = waiting.recv().await {
                 let sent = match command {
-                    Outgoing::Run(action) => Sent::Run(client.send(action).await),
-                    Outgoing::Message(action, text) => Sent::Message(text, client.send(action).await),
+                    Outgoing::Run(action) => CommandResponse::Run(client.send(action).await),
+                    Outgoing::Message(action, text) => {
+                        CommandResponse::Message(text, client.send(action).await)
+                    }
                     Outgoing::Answer(request, answer) if has_changes(&answer) => {
                         // The permission check may call hooks first; a command that interrupts the run must not wait for it.
                         let (client, done) = (client.clone(), done.clone());
                         tokio::spawn(async move {
-                            let _ = done.send(Sent::Answer(client.answer(request, answer).await)).await;
+                            let _ = done
+                                .send(CommandResponse::Answer(client.answer(request, answer).await))
+                                .await;
                         });
                         continue;
                     }
-                    Outgoing::Answer(request, answer) => Sent::Answer(client.answer(request, answer).await),
+                    Outgoing::Answer(request, answer) => {
+                        CommandResponse::Answer(client.answer(request, answer).await)
+                    }
                     Outgoing::SetMode(id, mode) => {
-                        Sent::Mode(id, client.send(Action::SetMode { mode }).await)
+                        CommandResponse::Mode(id, client.send(Action::SetMode { mode }).await)
                     }
                     Outgoing::Context(id) => {
-                        Sent::Context(id, client.sessions.context(&client.session_id).await)
+                        CommandResponse::Context(id, client.sessions.context(&client.session_id).await)
                     }
                     Outgoing::Interrupt => {
                         // A run that has just ended needs no stop.
                         let _ = client.send(Action::Interrupt).await;
-                        Sent::Interrupt
+                        CommandResponse::Interrupt
                     }
                 };
                 if done.send(sent).await.is_err() {
@@ -133,9 +139,9 @@ impl CommandSender {
     }
 
     /// Waits for the result of the next command. Never returns without one.
-    pub(super) async fn result(&mut self) -> Sent {
+    pub(super) async fn result(&mut self) -> CommandResponse {
         let Some(sent) = self.results.recv().await else { return std::future::pending().await };
-        self.messages -= usize::from(matches!(sent, Sent::Message(..)));
+        self.messages -= usize::from(matches!(sent, CommandResponse::Message(..)));
         sent
     }
 

@@ -2,14 +2,14 @@
 
 use lariat_core::display;
 
-use super::keys::Key;
+use super::keys::TypedKey;
 
 /// Maximum bytes of a line; further input is dropped.
 const LONGEST: usize = 256 * 1024;
 
 /// The effect of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Edit {
+pub(super) enum DraftEdit {
     /// The line changed. The text repeats the change on a terminal without live redraw.
     Changed(String),
     /// The user sent the line; the draft is empty again.
@@ -39,38 +39,38 @@ impl Draft {
     }
 
     /// Applies a key.
-    pub(super) fn edit(&mut self, key: &Key) -> Edit {
+    pub(super) fn edit(&mut self, key: &TypedKey) -> DraftEdit {
         match key {
-            Key::Char(letter) => self.add(letter.encode_utf8(&mut [0; 4])),
-            Key::Paste(text) => self.add(text),
-            Key::Enter => Edit::Sent(std::mem::take(&mut self.text)),
-            Key::Queue => Edit::Queued(std::mem::take(&mut self.text)),
-            Key::Erase => self.truncate_to(self.text.char_indices().next_back().map_or(0, |(at, _)| at)),
-            Key::EraseWord => {
+            TypedKey::Char(letter) => self.add(letter.encode_utf8(&mut [0; 4])),
+            TypedKey::Paste(text) => self.add(text),
+            TypedKey::Enter => DraftEdit::Sent(std::mem::take(&mut self.text)),
+            TypedKey::Queue => DraftEdit::Queued(std::mem::take(&mut self.text)),
+            TypedKey::Erase => self.truncate_to(self.text.char_indices().next_back().map_or(0, |(at, _)| at)),
+            TypedKey::EraseWord => {
                 let words = self.text.trim_end();
                 self.truncate_to(words.rfind(char::is_whitespace).map_or(0, |at| at + 1))
             }
-            Key::EraseLine | Key::Escape => self.truncate_to(0),
-            Key::End | Key::Other => Edit::Nothing,
+            TypedKey::EraseLine | TypedKey::Escape => self.truncate_to(0),
+            TypedKey::End | TypedKey::Other => DraftEdit::Nothing,
         }
     }
 
-    fn add(&mut self, text: &str) -> Edit {
+    fn add(&mut self, text: &str) -> DraftEdit {
         if self.text.len() + text.len() > LONGEST {
-            return Edit::Nothing;
+            return DraftEdit::Nothing;
         }
         self.text.push_str(text);
-        Edit::Changed(display::line(text).into_owned())
+        DraftEdit::Changed(display::line(text).into_owned())
     }
 
-    fn truncate_to(&mut self, end: usize) -> Edit {
+    fn truncate_to(&mut self, end: usize) -> DraftEdit {
         let gone = display::line(self.text.get(end..).unwrap_or_default()).into_owned();
         if gone.is_empty() {
-            return Edit::Nothing;
+            return DraftEdit::Nothing;
         }
         self.text.truncate(end);
         // Erases with backspace, space, backspace, which works without redraw.
-        Edit::Changed("\u{8} \u{8}".repeat(lariat_terminal::text::width(&gone)))
+        DraftEdit::Changed("\u{8} \u{8}".repeat(lariat_terminal::text::width(&gone)))
     }
 }
 
@@ -82,18 +82,21 @@ mod tests {
     fn keys_edit_the_line_and_enter_sends_it() {
         let mut draft = Draft::default();
         for letter in "fix the tsts".chars() {
-            draft.edit(&Key::Char(letter));
+            draft.edit(&TypedKey::Char(letter));
         }
-        assert_eq!(draft.edit(&Key::EraseWord), Edit::Changed("\u{8} \u{8}".repeat(4)));
-        draft.edit(&Key::Paste("tests\nplease".to_owned()));
-        draft.edit(&Key::Erase);
-        assert_eq!(draft.edit(&Key::Enter), Edit::Sent("fix the tests\npleas".to_owned()));
+        assert_eq!(draft.edit(&TypedKey::EraseWord), DraftEdit::Changed("\u{8} \u{8}".repeat(4)));
+        draft.edit(&TypedKey::Paste("tests\nplease".to_owned()));
+        draft.edit(&TypedKey::Erase);
+        assert_eq!(draft.edit(&TypedKey::Enter), DraftEdit::Sent("fix the tests\npleas".to_owned()));
         assert!(draft.is_empty());
-        assert_eq!(draft.edit(&Key::Erase), Edit::Nothing);
+        assert_eq!(draft.edit(&TypedKey::Erase), DraftEdit::Nothing);
     }
 
     #[test]
     fn control_characters_are_shown_neutralised() {
-        assert_eq!(Draft::default().edit(&Key::Char('\u{202e}')), Edit::Changed("⟨U+202E⟩".to_owned()));
+        assert_eq!(
+            Draft::default().edit(&TypedKey::Char('\u{202e}')),
+            DraftEdit::Changed("⟨U+202E⟩".to_owned())
+        );
     }
 }

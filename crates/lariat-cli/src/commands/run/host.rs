@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use super::callbacks::CallbackCall;
-use super::client::{CommandSender, Outgoing, Sent, SessionClient};
+use super::client::{CommandResponse, CommandSender, Outgoing, SessionClient};
 use super::feed::{Feed, FeedItem};
 use super::followed_run::{FollowedRun, RunTracker};
 use super::inputs::{InputEvent, Inputs, OptionalInputs, StdinLine, Stop};
@@ -31,7 +31,7 @@ use crate::args::task::Task;
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::process_env::ProcessEnv;
-use crate::wire::sdk::{self, ControlLine, Request};
+use crate::wire::sdk::{self, ControlLine, ControlRequest};
 use crate::wire::stream_json::{StreamJson, mode_name};
 
 /// Maximum number of queued prompts.
@@ -82,9 +82,9 @@ struct ControlledRun {
 }
 
 /// Something that the session did.
-enum Happened {
+enum SessionInput {
     Prepared(Result<(), lariat_api::Problem>),
-    Sent(Sent),
+    Sent(CommandResponse),
     Feed(Result<FeedItem, lariat_api::Problem>),
 }
 
@@ -172,17 +172,17 @@ pub(super) async fn serve(
 }
 
 /// Waits for the session. Can be dropped and called again.
-async fn next_event(work: &mut Work, sender: &mut CommandSender, feed: &mut Feed) -> Happened {
+async fn next_event(work: &mut Work, sender: &mut CommandSender, feed: &mut Feed) -> SessionInput {
     if let Work::Preparing(changes, _) = work {
         let lost = |error: tokio::task::JoinError| {
             Err(lariat_api::Problem::new(ProblemCode::Unavailable, error.to_string()))
         };
-        return Happened::Prepared(changes.await.unwrap_or_else(lost));
+        return SessionInput::Prepared(changes.await.unwrap_or_else(lost));
     }
     tokio::select! {
         biased;
-        sent = sender.result() => Happened::Sent(sent),
-        item = feed.next() => Happened::Feed(item),
+        sent = sender.result() => SessionInput::Sent(sent),
+        item = feed.next() => SessionInput::Feed(item),
     }
 }
 
@@ -298,9 +298,9 @@ impl<'a> ControlledSession<'a> {
         self.work = Work::Running(Box::new(ControlledRun { run, attempts, is_recovery }));
     }
 
-    fn happened(&mut self, happened: Happened) -> Result<(), Problem> {
+    fn happened(&mut self, happened: SessionInput) -> Result<(), Problem> {
         match happened {
-            Happened::Prepared(prepared) => {
+            SessionInput::Prepared(prepared) => {
                 let work = std::mem::replace(&mut self.work, Work::Nothing);
                 prepared.map_err(ending::host_problem)?;
                 if let Work::Preparing(_, queued) = work
@@ -310,8 +310,8 @@ impl<'a> ControlledSession<'a> {
                     self.start(queued);
                 }
             }
-            Happened::Sent(sent) => self.sent(sent)?,
-            Happened::Feed(item) => match item.map_err(ending::host_problem)? {
+            SessionInput::Sent(sent) => self.sent(sent)?,
+            SessionInput::Feed(item) => match item.map_err(ending::host_problem)? {
                 FeedItem::Event(event) => self.event(&event),
                 FeedItem::Synced => self.tracker.is_synced = true,
                 FeedItem::Lost(problem) => return Err(ending::host_problem(problem)),
@@ -324,9 +324,9 @@ impl<'a> ControlledSession<'a> {
     }
 
     /// Handles what became of a command.
-    fn sent(&mut self, sent: Sent) -> Result<(), Problem> {
+    fn sent(&mut self, sent: CommandResponse) -> Result<(), Problem> {
         match sent {
-            Sent::Run(sent) => {
+            CommandResponse::Run(sent) => {
                 let Work::Running(active) = &mut self.work else { return Ok(()) };
                 match sent {
                     Ok(_) => active.run.is_accepted = true,
@@ -336,19 +336,19 @@ impl<'a> ControlledSession<'a> {
                     Err(problem) => return Err(ending::host_problem(problem)),
                 }
             }
-            Sent::Answer(Err(problem)) if problem.code != ProblemCode::AlreadyAnswered => {
+            CommandResponse::Answer(Err(problem)) if problem.code != ProblemCode::AlreadyAnswered => {
                 report("warning", &format!("could not send the program's answer: {}", problem.message));
             }
-            Sent::Mode(id, changed) => {
+            CommandResponse::Mode(id, changed) => {
                 let mode = self.session.facts().mode;
                 self.reply(&id, changed.map(|_| json!({ "mode": mode_name(mode) })));
             }
-            Sent::Context(id, context) => {
+            CommandResponse::Context(id, context) => {
                 let model = self.session.facts().model;
                 let usage = |context| sdk::context_usage(&context, &model.id, model.context_window);
                 self.reply(&id, context.map(usage));
             }
-            Sent::Answer(_) | Sent::Interrupt | Sent::Message(..) => {}
+            CommandResponse::Answer(_) | CommandResponse::Interrupt | CommandResponse::Message(..) => {}
         }
         Ok(())
     }
@@ -506,9 +506,9 @@ impl<'a> ControlledSession<'a> {
     }
 
     /// Carries out a request of the program. Returns the answer, or `None` if it follows from the session.
-    fn answer(&mut self, id: &str, request: Request) -> Result<Option<Value>, String> {
+    fn answer(&mut self, id: &str, request: ControlRequest) -> Result<Option<Value>, String> {
         Ok(Some(match request {
-            Request::Initialize { hooks, system_prompt, unsupported } => {
+            ControlRequest::Initialize { hooks, system_prompt, unsupported } => {
                 for name in &unsupported {
                     report("warning", &format!("{name} are not supported"));
                 }
@@ -529,11 +529,11 @@ impl<'a> ControlledSession<'a> {
                 }
                 sdk::welcome(&self.session.facts().model.id)
             }
-            Request::Interrupt => {
+            ControlRequest::Interrupt => {
                 self.interrupt();
                 json!({})
             }
-            Request::SetMode(name) => {
+            ControlRequest::SetMode(name) => {
                 let mode = self.session.permitted_mode(&name);
                 let mode = mode.ok_or_else(|| format!("unknown permission mode `{name}`"))?;
                 if !matches!(self.work, Work::Nothing) {
@@ -543,13 +543,15 @@ impl<'a> ControlledSession<'a> {
                 self.changes.mode = Some(mode.name());
                 json!({ "mode": mode_name(mode) })
             }
-            Request::SetModel(model) => self.set_model(model)?,
-            Request::ContextUsage => {
+            ControlRequest::SetModel(model) => self.set_model(model)?,
+            ControlRequest::ContextUsage => {
                 self.sender.send(Outgoing::Context(id.to_owned()));
                 return Ok(None);
             }
-            Request::McpStatus => json!({ "mcpServers": mcp_servers(&self.session.facts().mcp_servers) }),
-            Request::Unknown(name) => return Err(format!("`{name}` is not supported")),
+            ControlRequest::McpStatus => {
+                json!({ "mcpServers": mcp_servers(&self.session.facts().mcp_servers) })
+            }
+            ControlRequest::Unknown(name) => return Err(format!("`{name}` is not supported")),
         }))
     }
 

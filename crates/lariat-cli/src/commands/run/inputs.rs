@@ -11,7 +11,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::callbacks::CallbackCall;
-use super::keys::Key;
+use super::keys::TypedKey;
 use super::terminal::{Terminal, TerminalEvent};
 use crate::exit::Exit;
 use crate::problem::Problem;
@@ -34,7 +34,7 @@ pub(super) enum InputEvent<T> {
     /// The controlling program wrote a line.
     Line(StdinLine),
     /// The user pressed a key.
-    Key(Key),
+    Key(TypedKey),
     /// The terminal was closed.
     TerminalClosed,
     /// A hook calls a function of the controlling program.

@@ -52,13 +52,13 @@ pub(super) async fn review(
                 Decision { approved: ids.clone(), rejected: Vec::new() }
             }
             PlanChoice::Ask if asks => match ask(watch, &plan).await {
-                Choice::Apply(decision) => decision,
-                Choice::Discard => {
+                PlanAnswer::Apply(decision) => decision,
+                PlanAnswer::Discard => {
                     watch.send(decide(digest, Answer::Decline { reason: None })).await?;
                     write_stderr("  Plan discarded. No files changed.\n");
                     return Ok(ReviewResult::Done(ending));
                 }
-                Choice::Later => {
+                PlanAnswer::Later => {
                     note_queued(&plan, watch);
                     return Ok(ReviewResult::Queued(ending));
                 }
@@ -107,13 +107,13 @@ fn decide(digest: AskDigest, answer: Answer) -> Action {
 }
 
 /// What the user chose.
-enum Choice {
+enum PlanAnswer {
     Apply(Decision),
     Discard,
     Later,
 }
 
-async fn ask(watch: &mut RunWatcher, plan: &Plan) -> Choice {
+async fn ask(watch: &mut RunWatcher, plan: &Plan) -> PlanAnswer {
     let theme = watch.theme;
     let count = counted(plan.changes.len(), "change", "changes");
     let mut words = format!("\n{} Plan: {count}\n", theme.mark("◆", "?"));
@@ -122,11 +122,11 @@ async fn ask(watch: &mut RunWatcher, plan: &Plan) -> Choice {
     }
     words.push_str("  [y] apply all   [s] select one by one   [n] discard   [l] decide later\n");
     match watch.choose(words, "ysnl").await {
-        Some('y') => Choice::Apply(Decision {
+        Some('y') => PlanAnswer::Apply(Decision {
             approved: plan.changes.iter().map(|change| change.id.clone()).collect(),
             rejected: Vec::new(),
         }),
-        Some('n') => Choice::Discard,
+        Some('n') => PlanAnswer::Discard,
         Some('s') => {
             let mut decision = Decision { approved: Vec::new(), rejected: Vec::new() };
             for (index, change) in plan.changes.iter().enumerate() {
@@ -134,12 +134,12 @@ async fn ask(watch: &mut RunWatcher, plan: &Plan) -> Choice {
                 match watch.choose(format!("\n{words}  [y] apply   [n] reject\n"), "yn").await {
                     Some('y') => decision.approved.push(change.id.clone()),
                     Some(_) => decision.rejected.push(change.id.clone()),
-                    None => return Choice::Later,
+                    None => return PlanAnswer::Later,
                 }
             }
-            Choice::Apply(decision)
+            PlanAnswer::Apply(decision)
         }
-        _ => Choice::Later,
+        _ => PlanAnswer::Later,
     }
 }
 

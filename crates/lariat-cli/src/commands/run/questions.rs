@@ -18,8 +18,8 @@ use lariat_terminal::theme::Theme;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::draft::{Draft, Edit};
-use super::keys::Key;
+use super::draft::{Draft, DraftEdit};
+use super::keys::TypedKey;
 
 /// Time that a question is shown without key presses before a key can answer it.
 const ANSWER_PAUSE: Duration = Duration::from_millis(200);
@@ -57,7 +57,7 @@ pub(super) fn model_answer(words: Option<String>) -> lariat_api::Answer {
 }
 
 /// The effect of a key.
-pub(super) enum Outcome {
+pub(super) enum KeyEffect {
     /// Write this text.
     Write(String),
     /// The user decided about a tool call.
@@ -175,29 +175,29 @@ impl Questions {
     }
 
     /// Handles a key.
-    pub(super) fn key(&mut self, key: &Key, now: Instant, theme: &Theme) -> Outcome {
+    pub(super) fn key(&mut self, key: &TypedKey, now: Instant, theme: &Theme) -> KeyEffect {
         let pause = self.last_key.is_none_or(|last| now.duration_since(last) >= ANSWER_PAUSE);
         self.last_key = Some(now);
         if self.open.is_empty() {
             if self.after_answer && !pause {
-                return Outcome::Nothing;
+                return KeyEffect::Nothing;
             }
             self.after_answer = false;
             return match self.draft.edit(key) {
-                Edit::Changed(shown) => Outcome::Typing(shown),
-                Edit::Sent(line) | Edit::Queued(line) if line.trim().is_empty() => {
-                    Outcome::Typing(String::new())
+                DraftEdit::Changed(shown) => KeyEffect::Typing(shown),
+                DraftEdit::Sent(line) | DraftEdit::Queued(line) if line.trim().is_empty() => {
+                    KeyEffect::Typing(String::new())
                 }
-                Edit::Sent(line) => Outcome::Message(line.trim().to_owned()),
-                Edit::Queued(line) => Outcome::Queue(line.trim().to_owned()),
-                Edit::Nothing => Outcome::Nothing,
+                DraftEdit::Sent(line) => KeyEffect::Message(line.trim().to_owned()),
+                DraftEdit::Queued(line) => KeyEffect::Queue(line.trim().to_owned()),
+                DraftEdit::Nothing => KeyEffect::Nothing,
             };
         }
         if !self.is_ready {
-            if !self.draft.is_empty() && !matches!(key, Key::Enter | Key::Queue) {
+            if !self.draft.is_empty() && !matches!(key, TypedKey::Enter | TypedKey::Queue) {
                 self.draft.edit(key);
             }
-            return Outcome::Nothing;
+            return KeyEffect::Nothing;
         }
         match self.open.front_mut() {
             Some(PendingQuestion::Call { request, wants_reason: false, .. }) => {
@@ -206,85 +206,85 @@ impl Questions {
             }
             Some(PendingQuestion::Choice { letters, .. }) => {
                 let letter = match key {
-                    Key::Char(letter) => {
+                    TypedKey::Char(letter) => {
                         Some(letter.to_ascii_lowercase()).filter(|key| letters.contains(*key))
                     }
-                    Key::End => return self.take_choice(None),
+                    TypedKey::End => return self.take_choice(None),
                     _ => None,
                 };
                 match letter {
                     Some(letter) => self.take_choice(Some(letter)),
-                    None => Outcome::Nothing,
+                    None => KeyEffect::Nothing,
                 }
             }
             Some(_) => self.line_key(key),
-            None => Outcome::Nothing,
+            None => KeyEffect::Nothing,
         }
     }
 
-    fn take_choice(&mut self, letter: Option<char>) -> Outcome {
+    fn take_choice(&mut self, letter: Option<char>) -> KeyEffect {
         self.after_answer();
-        Outcome::Chosen(letter)
+        KeyEffect::Chosen(letter)
     }
 
     /// Handles a key for a question that a single key answers.
-    fn call_key(&mut self, request: &PermissionRequest, key: &Key, theme: &Theme) -> Outcome {
+    fn call_key(&mut self, request: &PermissionRequest, key: &TypedKey, theme: &Theme) -> KeyEffect {
         let answer = match key {
-            Key::Char(letter) => self.question(request, None).answer(*letter),
-            Key::End => Answer::Decided(PermissionDecision::Deny { reason: None }),
+            TypedKey::Char(letter) => self.question(request, None).answer(*letter),
+            TypedKey::End => Answer::Decided(PermissionDecision::Deny { reason: None }),
             // The Enter belongs to what was typed before.
-            Key::Enter | Key::Queue => return Outcome::Nothing,
+            TypedKey::Enter | TypedKey::Queue => return KeyEffect::Nothing,
             _ => Answer::Unclear,
         };
         match answer {
             Answer::Decided(decision) => {
                 self.after_answer();
-                Outcome::Decided(request.id, decision)
+                KeyEffect::Decided(request.id, decision)
             }
             Answer::WantsReason => {
                 if let Some(PendingQuestion::Call { wants_reason, .. }) = self.open.front_mut() {
                     *wants_reason = true;
                 }
                 self.is_ready = false;
-                Outcome::Write("\n".to_owned())
+                KeyEffect::Write("\n".to_owned())
             }
             Answer::WantsDiff => {
                 self.is_ready = false;
                 let question = self.question(request, None);
-                Outcome::Write(format!("\n{}{}", question.full_diff(theme), question.choices(theme)))
+                KeyEffect::Write(format!("\n{}{}", question.full_diff(theme), question.choices(theme)))
             }
             Answer::Unclear => {
                 self.is_ready = false;
                 let choices = self.question(request, None).choices(theme);
-                Outcome::Write(format!("\n  Press one of the keys in brackets.\n{choices}"))
+                KeyEffect::Write(format!("\n  Press one of the keys in brackets.\n{choices}"))
             }
         }
     }
 
     /// Handles a key for a question that a typed line answers.
-    fn line_key(&mut self, key: &Key) -> Outcome {
-        if *key == Key::Queue {
-            return Outcome::Nothing;
+    fn line_key(&mut self, key: &TypedKey) -> KeyEffect {
+        if *key == TypedKey::Queue {
+            return KeyEffect::Nothing;
         }
         let line = match (self.line.edit(key), key) {
-            (Edit::Changed(shown), _) => return Outcome::Write(shown),
-            (Edit::Sent(line) | Edit::Queued(line), _) => Some(line),
-            (Edit::Nothing, Key::End) if self.line.is_empty() => None,
-            (Edit::Nothing, _) => return Outcome::Nothing,
+            (DraftEdit::Changed(shown), _) => return KeyEffect::Write(shown),
+            (DraftEdit::Sent(line) | DraftEdit::Queued(line), _) => Some(line),
+            (DraftEdit::Nothing, TypedKey::End) if self.line.is_empty() => None,
+            (DraftEdit::Nothing, _) => return KeyEffect::Nothing,
         };
         self.after_answer = true;
         match self.open.pop_front() {
             Some(PendingQuestion::Call { request, .. }) => {
-                Outcome::Decided(request.id, approval::reason(line.as_deref()))
+                KeyEffect::Decided(request.id, approval::reason(line.as_deref()))
             }
             Some(PendingQuestion::Model(request, question)) => {
-                Outcome::Answered(request, line.map(|line| chosen(&line, &question.options)))
+                KeyEffect::Answered(request, line.map(|line| chosen(&line, &question.options)))
             }
             Some(other) => {
                 self.open.push_front(other);
-                Outcome::Nothing
+                KeyEffect::Nothing
             }
-            None => Outcome::Nothing,
+            None => KeyEffect::Nothing,
         }
     }
 

@@ -31,23 +31,23 @@ impl Fixture {
         self.questions.ready(self.now)
     }
 
-    fn press(&mut self, key: Key) -> Outcome {
+    fn press(&mut self, key: TypedKey) -> KeyEffect {
         self.questions.key(&key, self.now, &Theme::plain(72))
     }
 
-    fn types(&mut self, words: &str, millis: u64) -> Vec<Outcome> {
+    fn types(&mut self, words: &str, millis: u64) -> Vec<KeyEffect> {
         let mut outcomes = Vec::new();
         for letter in words.chars() {
-            outcomes.push(self.press(Key::Char(letter)));
+            outcomes.push(self.press(TypedKey::Char(letter)));
             self.now += Duration::from_millis(millis);
         }
         outcomes
     }
 }
 
-fn decided(outcome: &Outcome) -> Option<&PermissionDecision> {
+fn decided(outcome: &KeyEffect) -> Option<&PermissionDecision> {
     match outcome {
-        Outcome::Decided(_, decision) => Some(decision),
+        KeyEffect::Decided(_, decision) => Some(decision),
         _ => None,
     }
 }
@@ -58,11 +58,14 @@ fn one_key_answers_after_the_prompt_and_following_enter_is_ignored() {
     fixture.ask();
     assert_eq!(fixture.wait(100), None);
     assert_eq!(fixture.wait(150).as_deref(), Some("y/s/a/n/e> "));
-    assert_eq!(decided(&fixture.press(Key::Char('s'))), Some(&PermissionDecision::AllowSession));
-    assert!(matches!(fixture.press(Key::Enter), Outcome::Nothing));
-    assert!(matches!(fixture.press(Key::Char('x')), Outcome::Nothing), "the rest of a word");
+    assert_eq!(decided(&fixture.press(TypedKey::Char('s'))), Some(&PermissionDecision::AllowSession));
+    assert!(matches!(fixture.press(TypedKey::Enter), KeyEffect::Nothing));
+    assert!(matches!(fixture.press(TypedKey::Char('x')), KeyEffect::Nothing), "the rest of a word");
     fixture.now += Duration::from_secs(1);
-    assert!(matches!(fixture.press(Key::Char('x')), Outcome::Typing(_)), "after a pause it goes to the run");
+    assert!(
+        matches!(fixture.press(TypedKey::Char('x')), KeyEffect::Typing(_)),
+        "after a pause it goes to the run"
+    );
 }
 
 #[test]
@@ -70,7 +73,7 @@ fn keys_pressed_before_the_prompt_never_answer() {
     let mut fixture = Fixture::new();
     fixture.ask();
     for outcome in fixture.types("yyyyyyyy", 100) {
-        assert!(matches!(outcome, Outcome::Nothing));
+        assert!(matches!(outcome, KeyEffect::Nothing));
     }
     assert_eq!(fixture.wait(50), None, "not enough time since the last key");
     assert!(fixture.wait(60).is_some());
@@ -81,10 +84,10 @@ fn interrupted_sentence_is_kept_and_does_not_answer() {
     let mut fixture = Fixture::new();
     fixture.types("please ", 100);
     fixture.ask();
-    assert!(fixture.types("say yes", 300).iter().all(|outcome| matches!(outcome, Outcome::Nothing)));
+    assert!(fixture.types("say yes", 300).iter().all(|outcome| matches!(outcome, KeyEffect::Nothing)));
     assert_eq!(fixture.wait(500), None, "a longer wait for a user who is typing");
     assert!(fixture.wait(600).is_some());
-    assert_eq!(decided(&fixture.press(Key::Char('y'))), Some(&PermissionDecision::Allow));
+    assert_eq!(decided(&fixture.press(TypedKey::Char('y'))), Some(&PermissionDecision::Allow));
     assert_eq!(fixture.questions.draft.text(), "please say yes");
 }
 
@@ -97,7 +100,7 @@ fn letters_of_a_word_do_not_answer() {
         assert_eq!(decided(&outcome), None, "the `a` in it does not mean always");
     }
     assert!(fixture.wait(250).is_some(), "the prompt is shown again");
-    assert_eq!(decided(&fixture.press(Key::End)), Some(&PermissionDecision::Deny { reason: None }));
+    assert_eq!(decided(&fixture.press(TypedKey::End)), Some(&PermissionDecision::Deny { reason: None }));
 }
 
 #[test]
@@ -105,7 +108,7 @@ fn pasted_text_never_answers() {
     let mut fixture = Fixture::new();
     fixture.ask();
     fixture.wait(250);
-    assert_eq!(decided(&fixture.press(Key::Paste("y\n".to_owned()))), None);
+    assert_eq!(decided(&fixture.press(TypedKey::Paste("y\n".to_owned()))), None);
 }
 
 #[test]
@@ -113,12 +116,15 @@ fn each_question_needs_its_own_key() {
     let mut fixture = Fixture::new();
     fixture.ask();
     fixture.wait(250);
-    fixture.press(Key::Char('y'));
+    fixture.press(TypedKey::Char('y'));
     fixture.ask();
-    assert!(matches!(fixture.press(Key::Char('y')), Outcome::Nothing));
-    assert!(matches!(fixture.press(Key::Enter), Outcome::Nothing));
+    assert!(matches!(fixture.press(TypedKey::Char('y')), KeyEffect::Nothing));
+    assert!(matches!(fixture.press(TypedKey::Enter), KeyEffect::Nothing));
     assert!(fixture.wait(250).is_some());
-    assert_eq!(decided(&fixture.press(Key::Char('n'))), Some(&PermissionDecision::Deny { reason: None }));
+    assert_eq!(
+        decided(&fixture.press(TypedKey::Char('n'))),
+        Some(&PermissionDecision::Deny { reason: None })
+    );
 }
 
 #[test]
@@ -126,16 +132,16 @@ fn reason_for_denial_is_a_line() {
     let mut fixture = Fixture::new();
     fixture.ask();
     fixture.wait(250);
-    assert!(matches!(fixture.press(Key::Char('e')), Outcome::Write(_)));
+    assert!(matches!(fixture.press(TypedKey::Char('e')), KeyEffect::Write(_)));
     assert_eq!(fixture.wait(250).as_deref(), Some("reason> "));
     fixture.types("use y", 10);
-    assert_eq!(decided(&fixture.press(Key::Enter)), Some(&PermissionDecision::deny("use y")));
+    assert_eq!(decided(&fixture.press(TypedKey::Enter)), Some(&PermissionDecision::deny("use y")));
 }
 
 #[test]
 fn line_typed_during_run_is_sent_to_it() {
     let mut fixture = Fixture::new();
     fixture.types("fix it ", 50);
-    assert!(matches!(fixture.press(Key::Enter), Outcome::Message(words) if words == "fix it"));
-    assert!(matches!(fixture.press(Key::Enter), Outcome::Typing(_)), "an empty line sends nothing");
+    assert!(matches!(fixture.press(TypedKey::Enter), KeyEffect::Message(words) if words == "fix it"));
+    assert!(matches!(fixture.press(TypedKey::Enter), KeyEffect::Typing(_)), "an empty line sends nothing");
 }

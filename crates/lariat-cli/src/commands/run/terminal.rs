@@ -16,7 +16,7 @@ use rustix::termios::{
 };
 use tokio::sync::mpsc;
 
-use super::keys::{Decoder, Key};
+use super::keys::{KeyDecoder, TypedKey};
 
 /// Maximum number of queued keys. When the queue is full, the reading thread blocks.
 const MAX_QUEUED_KEYS: usize = 256;
@@ -38,7 +38,7 @@ pub(super) struct Terminal {
 /// Input from the terminal.
 #[derive(Debug)]
 pub(super) enum TerminalEvent {
-    Key(Key),
+    Key(TypedKey),
     /// The terminal was closed.
     Closed,
 }
@@ -96,7 +96,7 @@ impl Terminal {
         let (sender, receiver) = mpsc::channel(MAX_QUEUED_KEYS);
         let device = Arc::clone(&self.device);
         std::thread::spawn(move || {
-            let mut decoder = Decoder::default();
+            let mut decoder = KeyDecoder::default();
             let mut bytes = [0; 4096];
             loop {
                 wait(&device, None);

@@ -19,14 +19,14 @@ use lariat_terminal::{approval, notes, text};
 use tokio::time::Instant;
 
 use super::background::BackgroundCommands;
-use super::client::{CommandSender, Outgoing, Sent, SessionClient};
+use super::client::{CommandResponse, CommandSender, Outgoing, SessionClient};
 use super::feed::{Feed, FeedItem};
 use super::figures::RunFigures;
 use super::followed_run::{FollowedRun, RunTracker};
 use super::inputs::{InputEvent, Inputs, OptionalInputs, Stop};
-use super::keys::Key;
+use super::keys::TypedKey;
 use super::output::{RunOutput, report, write_stderr};
-use super::questions::{Outcome, PendingQuestion, Questions, model_answer};
+use super::questions::{KeyEffect, PendingQuestion, Questions, model_answer};
 use super::{CommandResult, ending};
 use crate::exit::Exit;
 use crate::failure::FailureContext;
@@ -51,8 +51,8 @@ pub(super) enum FollowResult {
 }
 
 /// Something that the session did.
-enum Happened {
-    Sent(Sent),
+enum SessionInput {
+    Sent(CommandResponse),
     Feed(Result<FeedItem, lariat_api::Problem>),
 }
 
@@ -171,12 +171,12 @@ impl RunWatcher {
             let happened = async {
                 tokio::select! {
                     biased;
-                    sent = sender.result() => Happened::Sent(sent),
-                    item = feed.next() => Happened::Feed(item),
+                    sent = sender.result() => SessionInput::Sent(sent),
+                    item = feed.next() => SessionInput::Feed(item),
                 }
             };
             match self.inputs.next(happened, optional).await {
-                InputEvent::Session(Happened::Feed(item)) => match item.map_err(ending::host_problem)? {
+                InputEvent::Session(SessionInput::Feed(item)) => match item.map_err(ending::host_problem)? {
                     FeedItem::Event(event) => {
                         if let Some(figures) = self.event(&event) {
                             run.ended = Some(figures);
@@ -188,7 +188,7 @@ impl RunWatcher {
                         return Err(Problem::new(Exit::Failed, "the log of the session ended early"));
                     }
                 },
-                InputEvent::Session(Happened::Sent(Sent::Run(sent))) => match sent {
+                InputEvent::Session(SessionInput::Sent(CommandResponse::Run(sent))) => match sent {
                     Ok(_) => run.is_accepted = true,
                     Err(problem) if is_continue && problem.code == ProblemCode::WrongStatus => {
                         return Ok(FollowResult::Nothing);
@@ -198,7 +198,7 @@ impl RunWatcher {
                     }
                     Err(problem) => return Err(ending::host_problem(problem)),
                 },
-                InputEvent::Session(Happened::Sent(sent)) => {
+                InputEvent::Session(SessionInput::Sent(sent)) => {
                     run.message = run.message.max(self.sent(sent).unwrap_or_default());
                 }
                 InputEvent::Stop(stop) if self.stop.is_some() || stop == Stop::Quit => {
@@ -227,18 +227,22 @@ impl RunWatcher {
     }
 
     /// Reports what became of a message or an answer. Returns the position of a message that the session took.
-    fn sent(&mut self, sent: Sent) -> Option<u64> {
+    fn sent(&mut self, sent: CommandResponse) -> Option<u64> {
         match sent {
-            Sent::Message(_, Ok(receipt)) => Some(receipt.seq),
-            Sent::Message(words, Err(problem)) => {
+            CommandResponse::Message(_, Ok(receipt)) => Some(receipt.seq),
+            CommandResponse::Message(words, Err(problem)) => {
                 self.note(Style::Strong, &format!("not sent: {words} ({})", problem.message));
                 None
             }
-            Sent::Answer(Err(problem)) if problem.code != ProblemCode::AlreadyAnswered => {
+            CommandResponse::Answer(Err(problem)) if problem.code != ProblemCode::AlreadyAnswered => {
                 self.note(Style::Warning, &problem.message);
                 None
             }
-            Sent::Answer(_) | Sent::Interrupt | Sent::Run(_) | Sent::Mode(..) | Sent::Context(..) => None,
+            CommandResponse::Answer(_)
+            | CommandResponse::Interrupt
+            | CommandResponse::Run(_)
+            | CommandResponse::Mode(..)
+            | CommandResponse::Context(..) => None,
         }
     }
 
@@ -253,7 +257,7 @@ impl RunWatcher {
             match self.inputs.next(nothing, OptionalInputs { lines: false, ticks: true }).await {
                 InputEvent::Key(key) => {
                     let outcome = self.questions.key(&key, Instant::now(), &self.theme);
-                    if let Outcome::Chosen(letter) = outcome {
+                    if let KeyEffect::Chosen(letter) = outcome {
                         write_stderr(&format!("{}\n", letter.map(String::from).unwrap_or_default()));
                         return letter;
                     }
@@ -402,26 +406,26 @@ impl RunWatcher {
         self.ask();
     }
 
-    fn key(&mut self, key: &Key) {
+    fn key(&mut self, key: &TypedKey) {
         match self.questions.key(key, Instant::now(), &self.theme) {
-            Outcome::Nothing | Outcome::Chosen(_) => {}
-            Outcome::Write(words) => write_stderr(&words),
-            Outcome::Decided(request, decision) => {
+            KeyEffect::Nothing | KeyEffect::Chosen(_) => {}
+            KeyEffect::Write(words) => write_stderr(&words),
+            KeyEffect::Decided(request, decision) => {
                 write_stderr(&format!("{}\n", approval::decision_text(&decision)));
                 self.sender.send(Outgoing::Answer(request, Answer::Approval { decision }));
                 self.ask();
             }
-            Outcome::Answered(request, answer) => {
+            KeyEffect::Answered(request, answer) => {
                 write_stderr("\n");
                 self.sender.send(Outgoing::Answer(request, model_answer(answer)));
                 self.ask();
             }
-            Outcome::Typing(shown) => {
+            KeyEffect::Typing(shown) => {
                 if !self.run_output.draft(self.questions.draft.text()) {
                     write_stderr(&shown);
                 }
             }
-            Outcome::Queue(words) => {
+            KeyEffect::Queue(words) => {
                 self.run_output.draft("");
                 let is_shown = self.run_output.shows_queue();
                 // The screen lists the queue at its bottom, and prints a message when the model receives it.
@@ -429,7 +433,7 @@ impl RunWatcher {
                     self.note(Style::Dim, &format!("queued for after this run: {words}"));
                 }
             }
-            Outcome::Message(words) => {
+            KeyEffect::Message(words) => {
                 self.run_output.draft("");
                 if self.send_message(&words, Delivery::Steer) {
                     self.note(Style::Strong, &format!("you: {words}"));

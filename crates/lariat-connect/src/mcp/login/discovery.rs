@@ -63,7 +63,7 @@ impl AuthorizationServer {
 
 /// Where to log in to a service.
 #[derive(Clone, Debug)]
-pub(super) struct Discovered {
+pub(super) struct DiscoveredServer {
     /// The name of the service for the authorization server.
     pub(super) resource: String,
     /// The scopes that the service has.
@@ -77,7 +77,7 @@ pub(super) async fn discover(
     service: &Url,
     challenge: &Challenge,
     configured: Option<&str>,
-) -> Result<Discovered, McpError> {
+) -> Result<DiscoveredServer, McpError> {
     let metadata = resource_metadata(client, service, challenge).await?;
     let (resource, scopes) = match &metadata {
         Some(metadata) => (metadata.resource.clone(), metadata.scopes_supported.clone()),
@@ -110,7 +110,7 @@ pub(super) async fn discover(
             shown(&server.issuer)
         )));
     }
-    Ok(Discovered { resource, scopes, server })
+    Ok(DiscoveredServer { resource, scopes, server })
 }
 
 async fn resource_metadata(

@@ -46,12 +46,12 @@ pub(super) fn address(text: &str) -> Result<Url, McpError> {
 }
 
 /// The answer of an authorization server.
-pub(super) struct Answer {
+pub(super) struct EndpointResponse {
     pub(super) status: u16,
     body: Vec<u8>,
 }
 
-impl Answer {
+impl EndpointResponse {
     pub(super) const fn is_success(&self) -> bool {
         self.status >= 200 && self.status < 300
     }
@@ -79,7 +79,7 @@ impl Answer {
 }
 
 /// Sends a request and reads the whole answer.
-pub(super) async fn send(client: &HttpClient, request: Request<Bytes>) -> Result<Answer, McpError> {
+pub(super) async fn send(client: &HttpClient, request: Request<Bytes>) -> Result<EndpointResponse, McpError> {
     let host = request.uri().host().map(shown).unwrap_or_default();
     let exchange = async {
         let response = client.send(request).await.map_err(|error| error.to_string())?;
@@ -90,7 +90,7 @@ pub(super) async fn send(client: &HttpClient, request: Request<Bytes>) -> Result
                 return Err(format!("the answer has more than {} KiB", MAX_DOCUMENT >> 10));
             }
         }
-        Ok(Answer { status, body })
+        Ok(EndpointResponse { status, body })
     };
     let answer = tokio::time::timeout(DEADLINE, exchange).await;
     let answer = answer.unwrap_or_else(|_| Err(format!("no answer within {} s", DEADLINE.as_secs())));
@@ -108,7 +108,11 @@ pub(super) async fn document<T: DeserializeOwned>(
 }
 
 /// Sends JSON.
-pub(super) async fn post_json(client: &HttpClient, url: &Url, body: &Value) -> Result<Answer, McpError> {
+pub(super) async fn post_json(
+    client: &HttpClient,
+    url: &Url,
+    body: &Value,
+) -> Result<EndpointResponse, McpError> {
     send(client, request(Method::POST, url, body.to_string().into(), Some("application/json"))?).await
 }
 
@@ -118,7 +122,7 @@ pub(super) async fn post_form(
     url: &Url,
     fields: &[(&str, &str)],
     authorization: Option<&str>,
-) -> Result<Answer, McpError> {
+) -> Result<EndpointResponse, McpError> {
     let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
     let kind = Some("application/x-www-form-urlencoded");
     let mut request = request(Method::POST, url, body.into(), kind)?;

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use url::Url;
 
 use super::challenge::Challenge;
-use super::discovery::{AuthorizationServer, Discovered, discover};
+use super::discovery::{AuthorizationServer, DiscoveredServer, discover};
 use super::endpoint::{address, failed, post_json, shown};
 use super::redirect::{Redirect, RedirectListener};
 use super::server_login::ServerLogin;
@@ -94,7 +94,7 @@ impl McpLogin {
         let client = client(&login, &found, options, listener.address()).await?;
         let granted = login.summary().await.and_then(|login| login.scope);
         let scope = with_granted(scope(&found, &challenge, options), granted.as_deref());
-        let Discovered { resource, server, .. } = found;
+        let DiscoveredServer { resource, server, .. } = found;
         let (state, verifier) = (random()?, random()?);
         let challenge = digest::digest(&digest::SHA256, verifier.as_bytes());
         let challenge = BASE64_URL_SAFE_NO_PAD.encode(challenge);
@@ -219,7 +219,7 @@ async fn probe(login: &ServerLogin, options: &LoginOptions) -> Result<Challenge,
 /// The client to log in with: the one of the entry, a metadata document if the server reads them, or a new registration.
 async fn client(
     login: &ServerLogin,
-    found: &Discovered,
+    found: &DiscoveredServer,
     options: &LoginOptions,
     redirect: &str,
 ) -> Result<OAuthClient, McpError> {
@@ -264,7 +264,7 @@ async fn client(
 }
 
 /// The scopes to ask for: those of the entry, those that the server wants, or all that it has.
-fn scope(found: &Discovered, challenge: &Challenge, options: &LoginOptions) -> Option<String> {
+fn scope(found: &DiscoveredServer, challenge: &Challenge, options: &LoginOptions) -> Option<String> {
     if let Some(scopes) = &options.scopes {
         return Some(scopes.clone()).filter(|scopes| !scopes.is_empty());
     }

@@ -40,14 +40,14 @@ pub struct ServerLogin {
     pub(super) http: HttpClient,
     store: Arc<dyn LoginStore>,
     pub(super) clock: Arc<dyn Clock>,
-    current: tokio::sync::Mutex<Known>,
+    current: tokio::sync::Mutex<LoginState>,
     /// What the server said when it refused the last request.
     challenge: Mutex<Option<Challenge>>,
 }
 
 /// What is known about the stored login.
 #[derive(Default)]
-struct Known {
+struct LoginState {
     is_read: bool,
     login: Option<StoredLogin>,
 }
@@ -150,7 +150,7 @@ impl ServerLogin {
     }
 
     /// Renews the login whose access token is `old`, unless another process did.
-    async fn renew(&self, known: &mut Known, old: &str) -> Result<Option<String>, McpError> {
+    async fn renew(&self, known: &mut LoginState, old: &str) -> Result<Option<String>, McpError> {
         self.read(known).await;
         let Some(login) = known.login.clone() else { return Ok(None) };
         if login.access_token != old && !self.ends_within(&login, 0) {
@@ -182,13 +182,13 @@ impl ServerLogin {
         }
     }
 
-    async fn forget(&self, known: &mut Known) -> Result<Option<String>, McpError> {
+    async fn forget(&self, known: &mut LoginState) -> Result<Option<String>, McpError> {
         known.login = None;
         self.save(None).await?;
         Ok(None)
     }
 
-    async fn read(&self, known: &mut Known) {
+    async fn read(&self, known: &mut LoginState) {
         let store = Arc::clone(&self.store);
         let text = tokio::task::spawn_blocking(move || store.load()).await.ok().flatten();
         let login: Option<StoredLogin> = text.and_then(|text| serde_json::from_str(&text).ok());
@@ -197,10 +197,10 @@ impl ServerLogin {
         known.login.iter().flat_map(StoredLogin::secrets).for_each(|secret| self.store.hide(secret));
     }
 
-    async fn keep(&self, known: &mut Known, login: StoredLogin) -> Result<(), McpError> {
+    async fn keep(&self, known: &mut LoginState, login: StoredLogin) -> Result<(), McpError> {
         login.secrets().for_each(|secret| self.store.hide(secret));
         let text = serde_json::to_string(&login)?;
-        *known = Known { is_read: true, login: Some(login) };
+        *known = LoginState { is_read: true, login: Some(login) };
         self.save(Some(text)).await
     }
 

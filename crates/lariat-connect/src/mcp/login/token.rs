@@ -6,7 +6,7 @@ use lariat_core::time::Timestamp;
 use lariat_http::HttpClient;
 use serde::{Deserialize, Serialize};
 
-use super::endpoint::{Answer, address, failed, post_form};
+use super::endpoint::{EndpointResponse, address, failed, post_form};
 use crate::mcp::error::McpError;
 
 /// How a client proves its identity at the token endpoint.
@@ -161,7 +161,7 @@ async fn post(
     endpoint: &str,
     client: &OAuthClient,
     grant: &[(&str, &str)],
-) -> Result<Answer, McpError> {
+) -> Result<EndpointResponse, McpError> {
     let mut fields = grant.to_vec();
     let mut basic = None;
     match (client.auth, &client.secret) {

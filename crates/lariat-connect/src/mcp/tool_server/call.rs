@@ -34,7 +34,7 @@ pub enum ClientAnswer {
 /// What a tool call can do with the client that made it.
 #[derive(Clone, Debug)]
 pub struct CallClient {
-    questions: Option<mpsc::Sender<Question>>,
+    questions: Option<mpsc::Sender<ClientQuestion>>,
     reports: mpsc::Sender<String>,
 }
 
@@ -43,7 +43,7 @@ impl CallClient {
     pub async fn ask(&self, text: impl Into<String>) -> ClientAnswer {
         let Some(questions) = &self.questions else { return ClientAnswer::Unavailable };
         let (answer, answered) = oneshot::channel();
-        if questions.send(Question { text: text.into(), answer }).await.is_err() {
+        if questions.send(ClientQuestion { text: text.into(), answer }).await.is_err() {
             return ClientAnswer::Unavailable;
         }
         answered.await.unwrap_or(ClientAnswer::Unavailable)
@@ -56,22 +56,22 @@ impl CallClient {
 }
 
 /// A question that waits for its answer.
-pub(super) struct Question {
+pub(super) struct ClientQuestion {
     pub(super) text: String,
     pub(super) answer: oneshot::Sender<ClientAnswer>,
 }
 
 /// A call that runs. Dropping it cancels the call.
-pub(super) struct RunningCall {
+pub(super) struct RunningClientCall {
     call: ServedCall,
     pub(super) task: JoinHandle<McpToolCallResult>,
-    pub(super) questions: mpsc::Receiver<Question>,
+    pub(super) questions: mpsc::Receiver<ClientQuestion>,
     pub(super) reports: mpsc::Receiver<String>,
     /// Counts against the maximum number of calls until the call ends.
     _permit: OwnedSemaphorePermit,
 }
 
-impl RunningCall {
+impl RunningClientCall {
     /// Starts a call. `can_ask` tells whether the client can ask its user.
     pub(super) fn start(
         tools: Arc<dyn ServedTools>,
@@ -88,7 +88,7 @@ impl RunningCall {
     }
 }
 
-impl Drop for RunningCall {
+impl Drop for RunningClientCall {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -99,7 +99,7 @@ impl Drop for RunningCall {
 pub(super) struct WaitingCalls(Arc<Mutex<CallsByState>>);
 
 /// The calls, each with the way to give it its answer.
-type CallsByState = HashMap<String, (RunningCall, oneshot::Sender<ClientAnswer>)>;
+type CallsByState = HashMap<String, (RunningClientCall, oneshot::Sender<ClientAnswer>)>;
 
 impl WaitingCalls {
     fn with<T>(&self, act: impl FnOnce(&mut CallsByState) -> T) -> T {
@@ -107,7 +107,7 @@ impl WaitingCalls {
     }
 
     /// Keeps a call until its answer arrives. Returns the state with which the client finds it again.
-    pub(super) fn put(&self, call: RunningCall, answer: oneshot::Sender<ClientAnswer>) -> String {
+    pub(super) fn put(&self, call: RunningClientCall, answer: oneshot::Sender<ClientAnswer>) -> String {
         let state = Uuid::new_v4().simple().to_string();
         self.with(|waiting| waiting.insert(state.clone(), (call, answer)));
         let (calls, expired) = (self.clone(), state.clone());
@@ -125,7 +125,7 @@ impl WaitingCalls {
         state: &str,
         repeated: &ServedCall,
         answer: ClientAnswer,
-    ) -> Option<RunningCall> {
+    ) -> Option<RunningClientCall> {
         let (call, sender) = self.with(|waiting| {
             let is_same = waiting.get(state).is_some_and(|(call, _)| call.call == *repeated);
             is_same.then(|| waiting.remove(state)).flatten()

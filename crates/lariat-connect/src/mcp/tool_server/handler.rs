@@ -24,7 +24,7 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 
-use super::call::{ANSWER_WAIT, ClientAnswer, Question, RunningCall, WaitingCalls, answer_of};
+use super::call::{ANSWER_WAIT, ClientAnswer, ClientQuestion, RunningClientCall, WaitingCalls, answer_of};
 use super::{ServedCall, ServedTools};
 use crate::line_pipe::MAX_MESSAGE;
 use crate::mcp::content::{McpContent, McpToolCallResult, McpToolInfo};
@@ -57,7 +57,7 @@ impl Handler {
         &self,
         request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
-    ) -> Result<RunningCall, ErrorData> {
+    ) -> Result<RunningClientCall, ErrorData> {
         let tool = request.name.into_owned();
         if self.tools.tools().iter().all(|known| known.name != tool) {
             return Err(ErrorData::invalid_params(format!("unknown tool `{}`", display::line(&tool)), None));
@@ -77,13 +77,13 @@ impl Handler {
         let permit = Arc::clone(&self.calls).try_acquire_owned().map_err(|_| {
             ErrorData::internal_error(format!("more than {MAX_CALLS} calls at a time; try again later"), None)
         })?;
-        Ok(RunningCall::start(Arc::clone(&self.tools), call, can_ask(context), permit))
+        Ok(RunningClientCall::start(Arc::clone(&self.tools), call, can_ask(context), permit))
     }
 
     /// Waits for the result of a call, and carries its questions and reports to the client.
     async fn follow(
         &self,
-        mut running: RunningCall,
+        mut running: RunningClientCall,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let token = context.meta.get_progress_token();
@@ -200,7 +200,7 @@ fn form(message: String) -> Result<ElicitRequestParams, ErrorData> {
 }
 
 /// Asks a client of the first era.
-async fn ask(peer: &Peer<RoleServer>, question: Question) -> Result<(), ErrorData> {
+async fn ask(peer: &Peer<RoleServer>, question: ClientQuestion) -> Result<(), ErrorData> {
     let asked = peer.create_elicitation_with_timeout(form(question.text)?, Some(ANSWER_WAIT)).await;
     let answer = match asked {
         Ok(result) if result.action == ElicitationAction::Accept => {

@@ -29,7 +29,7 @@ pub(super) struct JudgedText {
 
 /// Whether a judge can work with what is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fit {
+pub(super) enum CompactedFit {
     /// Everything is there, or what is missing does not matter.
     Readable,
     /// Too little is left of an answer, or the request alone is too long.
@@ -62,16 +62,16 @@ impl JudgedText {
     }
 
     /// Compacts until the prompt has at most `room` tokens.
-    pub(super) fn fit(self, room: u64) -> (Self, Fit) {
+    pub(super) fn fit(self, room: u64) -> (Self, CompactedFit) {
         if self.tokens() <= room {
-            return (self, Fit::Readable);
+            return (self, CompactedFit::Readable);
         }
         // First iteration: only the conversation. The answers stay as they are.
         let without_context = Self { context: String::new(), ..self.clone() };
         let left = room.saturating_sub(without_context.tokens());
         let first = Self { context: compact(&self.context, left), ..self.clone() };
         if first.tokens() <= room {
-            return (first, Fit::Readable);
+            return (first, CompactedFit::Readable);
         }
         // Second iteration: each text by itself.
         let frame =
@@ -86,7 +86,8 @@ impl JudgedText {
         };
         let readable = self.answers.iter().zip(&answers).all(is_readable);
         let second = Self { context: compact(&self.context, for_context), answers, query: self.query };
-        let fit = if readable && second.tokens() <= room { Fit::Readable } else { Fit::TooLarge };
+        let fit =
+            if readable && second.tokens() <= room { CompactedFit::Readable } else { CompactedFit::TooLarge };
         (second, fit)
     }
 }

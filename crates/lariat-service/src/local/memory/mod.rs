@@ -28,7 +28,7 @@ use lariat_runtime::prompt::{NoteWriter, Section, SectionQuery, SectionSource, S
 use serde_json::Value;
 
 use lookup::Location;
-use rules::Rule;
+use rules::MemoryRule;
 
 use super::{FileOwnership, Owner};
 
@@ -69,7 +69,7 @@ pub struct MemoryFiles {
     teller: NoteWriter,
     /// The files found in directories that tool calls used.
     nested: Mutex<BTreeMap<String, Vec<MemoryFile>>>,
-    rules: Mutex<Option<Vec<Rule>>>,
+    rules: Mutex<Option<Vec<MemoryRule>>>,
     problems: Mutex<BTreeSet<String>>,
 }
 
@@ -220,7 +220,7 @@ impl MemoryFiles {
         all
     }
 
-    fn rules(&self) -> Vec<Rule> {
+    fn rules(&self) -> Vec<MemoryRule> {
         let mut kept = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         kept.get_or_insert_with(|| self.find_rules()).clone()
     }

@@ -14,13 +14,13 @@ const MAX_ENTRIES: usize = 200;
 
 /// A rule file.
 #[derive(Clone, Debug)]
-pub(super) struct Rule {
+pub(super) struct MemoryRule {
     pub(super) found: MemoryFile,
     /// The paths that it applies to; `None` for all.
     paths: Option<GlobSet>,
 }
 
-impl Rule {
+impl MemoryRule {
     pub(super) const fn is_for_all(&self) -> bool {
         self.paths.is_none()
     }
@@ -31,7 +31,7 @@ impl Rule {
 }
 
 impl MemoryFiles {
-    pub(super) fn find_rules(&self) -> Vec<Rule> {
+    pub(super) fn find_rules(&self) -> Vec<MemoryRule> {
         let mut files = Vec::new();
         for directory in self.project_directories() {
             self.walk(&joined(&directory, RULES), 0, &mut files);
@@ -56,7 +56,7 @@ impl MemoryFiles {
         }
     }
 
-    fn rule(&self, path: String) -> Option<Rule> {
+    fn rule(&self, path: String) -> Option<MemoryRule> {
         let whole = self.read(Location::Project, &path)?;
         let (front, body) = FrontMatter::split(&whole);
         let globs = front.list("paths");
@@ -71,6 +71,6 @@ impl MemoryFiles {
         }
         let paths = if globs.is_empty() { None } else { Some(set.build().ok()?) };
         let text = instructions::without_comments(body);
-        Some(Rule { found: MemoryFile { location: Location::Project, path, text }, paths })
+        Some(MemoryRule { found: MemoryFile { location: Location::Project, path, text }, paths })
     }
 }

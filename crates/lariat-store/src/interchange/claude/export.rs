@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::journal::{CompactionStep, Journal, Step};
+use super::journal::{CompactionStep, Journal, JournalStep};
 use super::line_builder::LineBuilder;
 use super::{BOUNDARY, TIP, session_uuid};
 use crate::interchange::derive_id;
@@ -57,11 +57,11 @@ struct Export<'a> {
     used: HashSet<Uuid>,
 }
 
-type Line = Map<String, Value>;
+type ExportLine = Map<String, Value>;
 
 impl Export<'_> {
     /// Returns the lines before the last boundary, and those after it.
-    fn conversation(&mut self) -> (Vec<Line>, Vec<Line>) {
+    fn conversation(&mut self) -> (Vec<ExportLine>, Vec<ExportLine>) {
         let tip = self.fold.tip();
         let mut windows = windows(self.journal, tip);
         let last_window = windows.pop().unwrap_or_default();
@@ -91,12 +91,12 @@ impl Export<'_> {
     }
 
     /// Returns the lines of all messages outside the newest conversation.
-    fn branches(&mut self) -> Vec<Line> {
+    fn branches(&mut self) -> Vec<ExportLine> {
         let mut lines = Vec::new();
         for branch in &self.journal.branches {
             let mut last = branch.base.and_then(|base| self.anchors.get(&base).copied().flatten());
             for step in &branch.steps {
-                let Step::Message(time, message) = step else { continue };
+                let JournalStep::Message(time, message) = step else { continue };
                 if let Some(known) = self.anchors.get(&message.id()) {
                     last = *known;
                 } else if self.journal.removed.contains(&message.id()) {
@@ -111,7 +111,7 @@ impl Export<'_> {
 
     fn write(
         &mut self,
-        lines: &mut Vec<Line>,
+        lines: &mut Vec<ExportLine>,
         time: Timestamp,
         message: &SharedMessage,
         parent: Option<Uuid>,
@@ -132,7 +132,7 @@ impl Export<'_> {
     /// Writes the boundary line of a window and the messages kept for it.
     fn boundary(
         &mut self,
-        lines: &mut Vec<Line>,
+        lines: &mut Vec<ExportLine>,
         window: &Window<'_>,
         kept: &[SharedMessage],
         last: Option<Uuid>,
@@ -153,7 +153,7 @@ impl Export<'_> {
     /// Writes a message that is before a boundary again after it.
     fn rewrite(
         &mut self,
-        lines: &mut Vec<Line>,
+        lines: &mut Vec<ExportLine>,
         compacted: &CompactionStep,
         message: &SharedMessage,
         parent: Uuid,
@@ -193,9 +193,9 @@ fn windows(journal: &Journal, tip: Option<MessageId>) -> Vec<Window<'_>> {
     let mut open = Window::default();
     for step in journal.steps(tip) {
         match step {
-            Step::Message(_, message) if journal.removed.contains(&message.id()) => {}
-            Step::Message(time, message) => open.said.push((*time, SharedMessage::clone(message))),
-            Step::Compaction(compacted) => {
+            JournalStep::Message(_, message) if journal.removed.contains(&message.id()) => {}
+            JournalStep::Message(time, message) => open.said.push((*time, SharedMessage::clone(message))),
+            JournalStep::Compaction(compacted) => {
                 let said = open.said.iter().map(|(_, message)| message);
                 let (transcript, _) = Transcript::repair(open.seen.iter().chain(said).cloned());
                 // An edit that does not apply changes nothing, as in the fold.
@@ -217,7 +217,7 @@ fn window_messages(transcript: &Transcript) -> Vec<SharedMessage> {
 }
 
 /// Makes sure that Claude Code ends the conversation where the fold does.
-fn fix_conversation_end(beside: &mut [Line], conversation: &mut Vec<Line>, lines: &LineBuilder) {
+fn fix_conversation_end(beside: &mut [ExportLine], conversation: &mut Vec<ExportLine>, lines: &LineBuilder) {
     let Some(end) = conversation.iter().rev().find(|line| is_shown(line)) else {
         // The conversation is empty but other branches are not: hide them as side chains, which are never shown.
         for line in beside.iter_mut().filter(|line| is_shown(line)) {
@@ -228,7 +228,7 @@ fn fix_conversation_end(beside: &mut [Line], conversation: &mut Vec<Line>, lines
     let all = || beside.iter().chain(&*conversation);
     let parents: HashSet<&str> = all().filter_map(|line| text(line, "parentUuid")).collect();
     let uuid = text(end, "uuid").unwrap_or_default();
-    let leads_here = |line: &Line| {
+    let leads_here = |line: &ExportLine| {
         text(line, "parentUuid") == Some(uuid)
             && !matches!(text(line, "type"), Some("user" | "assistant"))
             && text(line, "uuid").is_some_and(|uuid| !parents.contains(uuid))
@@ -246,7 +246,7 @@ fn fix_conversation_end(beside: &mut [Line], conversation: &mut Vec<Line>, lines
     }
 }
 
-fn is_shown(line: &Line) -> bool {
+fn is_shown(line: &ExportLine) -> bool {
     let set =
         |name: &str| line.get(name).is_some_and(|flag| !flag.is_null() && *flag != false && *flag != "");
     matches!(text(line, "type"), Some("user" | "assistant"))

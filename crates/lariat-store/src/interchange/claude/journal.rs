@@ -29,22 +29,22 @@ impl CompactionStep {
 }
 
 #[derive(Debug)]
-pub(super) enum Step {
+pub(super) enum JournalStep {
     Message(Timestamp, SharedMessage),
     Compaction(CompactionStep),
 }
 
 /// Consecutive messages after a base.
 #[derive(Debug, Default)]
-pub(super) struct Branch {
+pub(super) struct JournalBranch {
     pub(super) base: Option<MessageId>,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<JournalStep>,
 }
 
 /// The messages of a journal.
 #[derive(Debug, Default)]
 pub(super) struct Journal {
-    pub(super) branches: Vec<Branch>,
+    pub(super) branches: Vec<JournalBranch>,
     pub(super) removed: HashSet<MessageId>,
     pub(super) about: Description,
     /// Time of the first event.
@@ -84,7 +84,7 @@ impl Journal {
                 }
                 AgentEvent::Compaction { cause, edits, tokens_before, .. } => {
                     if let Some(branch) = own.and_then(|at| journal.branches.get_mut(at)) {
-                        branch.steps.push(Step::Compaction(CompactionStep {
+                        branch.steps.push(JournalStep::Compaction(CompactionStep {
                             cause: *cause,
                             tokens_before: *tokens_before,
                             at: record.timestamp,
@@ -100,14 +100,14 @@ impl Journal {
     }
 
     fn branch(&mut self, base: Option<MessageId>) -> usize {
-        self.branches.push(Branch { base, steps: Vec::new() });
+        self.branches.push(JournalBranch { base, steps: Vec::new() });
         self.branches.len() - 1
     }
 
     fn add(&mut self, at: usize, time: Timestamp, message: &SharedMessage) {
         self.home.insert(message.id(), at);
         if let Some(branch) = self.branches.get_mut(at) {
-            branch.steps.push(Step::Message(time, Arc::clone(message)));
+            branch.steps.push(JournalStep::Message(time, Arc::clone(message)));
         }
     }
 
@@ -128,18 +128,19 @@ impl Journal {
     }
 
     /// Returns the steps of the conversation that ends at a message, including the results and compactions after it.
-    pub(super) fn steps(&self, tip: Option<MessageId>) -> Vec<&Step> {
+    pub(super) fn steps(&self, tip: Option<MessageId>) -> Vec<&JournalStep> {
         let mut parts = Vec::new();
         let mut visited = HashSet::new();
         let mut next = tip;
         while let Some(id) = next {
             let Some(at) = self.home.get(&id).copied().filter(|at| visited.insert(*at)) else { break };
             let Some(branch) = self.branches.get(at) else { break };
-            let is_end = |step: &Step| matches!(step, Step::Message(_, message) if message.id() == id);
+            let is_end =
+                |step: &JournalStep| matches!(step, JournalStep::Message(_, message) if message.id() == id);
             let end = branch.steps.iter().position(is_end).map_or(branch.steps.len(), |at| at + 1);
-            let belongs = |step: &&Step| match step {
-                Step::Message(_, message) => message.as_tool_result().is_some(),
-                Step::Compaction(_) => true,
+            let belongs = |step: &&JournalStep| match step {
+                JournalStep::Message(_, message) => message.as_tool_result().is_some(),
+                JournalStep::Compaction(_) => true,
             };
             let more = branch.steps.iter().skip(end).take_while(belongs).count();
             parts.push(branch.steps.iter().take(end + more));

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// The messages of an agent on one connection.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct ReceivedMessages {
     messages: Vec<Value>,
     /// The ids of requests that the editor answered.
     answered: Vec<Value>,
@@ -14,7 +14,7 @@ pub(super) struct Seen {
 
 /// A conversation as a user sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Conversation {
+pub(super) struct EditorConversation {
     prompts: Vec<String>,
     /// The text of each reply that has text.
     replies: Vec<String>,
@@ -31,7 +31,7 @@ fn text(value: &Value, pointer: &str) -> Option<String> {
     value.pointer(pointer).and_then(Value::as_str).map(str::to_owned)
 }
 
-impl Seen {
+impl ReceivedMessages {
     pub(super) fn len(&self) -> usize {
         self.messages.len()
     }
@@ -125,8 +125,8 @@ impl Seen {
     }
 
     /// The conversation that the messages from a place on show.
-    pub(super) fn conversation(&self, from: usize) -> Conversation {
-        let mut shown = Conversation::default();
+    pub(super) fn conversation(&self, from: usize) -> EditorConversation {
+        let mut shown = EditorConversation::default();
         let mut reply_id = None;
         for message in self.messages.get(from..).unwrap_or_default() {
             let Some(update) = message.pointer("/params/update") else { continue };
@@ -162,7 +162,7 @@ impl Seen {
     }
 }
 
-impl Conversation {
+impl EditorConversation {
     /// The conversation that a journal records. The scripts rewind nothing.
     pub(super) fn of(journal: &[Event]) -> Self {
         let mut recorded = Self::default();
