@@ -12,7 +12,7 @@ use lariat_connect::skills::FrontMatter;
 use lariat_connect::{OpenApiAdapter, OpenApiConfig, OperationFilter};
 use lariat_core::event::EventRecord;
 use lariat_core::patch;
-use lariat_guard::hooks::{Answer, HandlerResult, HookEvent, OnFailure};
+use lariat_guard::hooks::{HandlerAnswer, HandlerResult, HookEvent, OnFailure};
 use lariat_guard::{Effect, Layer, Level, Mode, Origin, Rule, Settings, Trust, shell};
 use lariat_store::archive_file;
 use lariat_store::interchange::{ImportedSession, InterchangeError, claude, codeloops, codex};
@@ -299,10 +299,11 @@ fn check_openapi(text: &str) {
 fn check_hook_answer(text: &str) {
     let read = |code| {
         let ended = HandlerResult::Exited { code, output: text.to_owned(), errors: String::new() };
-        Answer::read(HookEvent::PreToolUse, &ended, OnFailure::Block)
+        HandlerAnswer::read(HookEvent::PreToolUse, &ended, OnFailure::Block)
     };
-    let blocks =
-        |answer: &Answer| answer.decision == Some(lariat_guard::hooks::HookDecision::Deny) || answer.stops;
+    let blocks = |answer: &HandlerAnswer| {
+        answer.decision == Some(lariat_guard::hooks::HookDecision::Deny) || answer.stops
+    };
     assert!(blocks(&read(2)), "code 2 does not block: {text:?}");
     if !text.trim_start().starts_with('{') {
         assert_eq!(read(0).decision, None, "{text:?}");

@@ -36,5 +36,5 @@ mod transcript;
 mod wire;
 
 pub use buffers::EditorBuffers;
-pub use project::{Choice, EditorServers, Project, Projects, SlashCommand};
+pub use project::{Choice, EditorCommand, EditorServers, Project, Projects};
 pub use server::{AgentInfo, ProtocolVersions, serve};

@@ -48,7 +48,7 @@ pub struct Project {
     /// The effort of a session that chose none.
     pub effort: String,
     /// The commands and skills of the user and the project.
-    pub commands: Vec<SlashCommand>,
+    pub commands: Vec<EditorCommand>,
     /// What the user should know, such as that the project is not trusted.
     pub notices: Vec<String>,
 }
@@ -74,7 +74,7 @@ impl Choice {
 
 /// A command that the user can type after `/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SlashCommand {
+pub struct EditorCommand {
     /// The name without the slash.
     pub name: String,
     /// The arguments as the help shows them; empty for none.

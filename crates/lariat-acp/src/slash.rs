@@ -7,7 +7,7 @@
 use lariat_api::{Action, CheckpointParts, ContextUse, FileChange, FileDiff, PromptContent, SessionView};
 use lariat_core::content::Content;
 
-use crate::project::{Project, SlashCommand};
+use crate::project::{EditorCommand, Project};
 use crate::tool_call::code_block;
 use crate::wire::{AvailableCommand, CommandInput};
 
@@ -39,7 +39,7 @@ const COMMANDS: &[(&str, &str, &str)] = &[
 
 /// The commands that an editor offers in a project. The project's own come before ours with the same name.
 pub(crate) fn available(project: &Project) -> Vec<AvailableCommand> {
-    let own = project.commands.iter().map(|command: &SlashCommand| {
+    let own = project.commands.iter().map(|command: &EditorCommand| {
         available_command(&command.name, &command.arguments, &command.description)
     });
     let is_free = |name: &str| !project.commands.iter().any(|own| own.name == name);
@@ -135,7 +135,7 @@ mod tests {
     use lariat_api::{Action, PromptContent};
 
     use super::{COMMANDS, SlashAction, available, parse};
-    use crate::project::{Project, SlashCommand};
+    use crate::project::{EditorCommand, Project};
 
     #[test]
     fn a_message_invokes_a_command_by_its_name() {
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn a_command_of_the_project_hides_ours() {
         let mut project = Project::default();
-        let own = SlashCommand { name: "cost".to_owned(), ..Default::default() };
+        let own = EditorCommand { name: "cost".to_owned(), ..Default::default() };
         project.commands.push(own);
         assert_eq!(parse(&PromptContent::text("/cost"), &project), None);
         assert_eq!(available(&project).iter().filter(|command| command.name == "cost").count(), 1);

@@ -11,7 +11,7 @@ use lariat_service::mcp::LOGIN_PREFIX;
 use lariat_service::models::Keys;
 use lariat_service::process::{Environment, LaunchHelper};
 use lariat_service::{ClientConfig, LoadOptions, LoadedProject, LocalService, ServiceError, UserDirectories};
-use lariat_terminal::picture::{Pictures, Protocol};
+use lariat_terminal::picture::{PictureProtocol, Pictures};
 use lariat_terminal::theme::{TerminalFacts, Theme};
 use rustix::termios::{Winsize, tcgetwinsize};
 use serde_json::{Map, Value};
@@ -217,7 +217,7 @@ impl ProcessEnv {
     fn pictures(&self, size: Winsize) -> Option<Pictures> {
         let name = |name: &str| self.variable(name).unwrap_or_default();
         let is_multiplexed = ["TMUX", "STY"].iter().any(|name| self.variable(name).is_some());
-        let protocol = Protocol::of(name("TERM"), name("TERM_PROGRAM"), is_multiplexed)?;
+        let protocol = PictureProtocol::of(name("TERM"), name("TERM_PROGRAM"), is_multiplexed)?;
         let cell = size.ws_xpixel.checked_div(size.ws_col).zip(size.ws_ypixel.checked_div(size.ws_row));
         Some(Pictures::new(protocol, cell))
     }

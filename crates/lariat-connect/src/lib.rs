@@ -20,8 +20,8 @@ pub mod skills;
 pub mod tool_change;
 
 pub use agents::{AgentDefinition, AgentSet};
-pub use commands::{Command, CommandSet, CommandWarning};
-pub use line_pipe::{Fault, LinePipe};
+pub use commands::{CommandFile, CommandSet, CommandWarning};
+pub use line_pipe::{LineFault, LinePipe};
 pub use mcp::{McpClient, McpError, McpToolAdapter};
 #[cfg(feature = "openapi")]
 pub use openapi::{OpenApiAdapter, OpenApiAuth, OpenApiConfig, OpenApiError, OperationFilter};

@@ -30,7 +30,7 @@ pub struct LinePipe {
     supervisor: Supervisor,
     queue: mpsc::Sender<Vec<u8>>,
     writer: JoinHandle<()>,
-    fault: Fault,
+    fault: LineFault,
     /// Bytes that are not yet a whole line.
     pending: Vec<u8>,
     /// How many of them are known to contain no line break.
@@ -40,9 +40,9 @@ pub struct LinePipe {
 
 /// Why a pipe ended, if the program did not simply end.
 #[derive(Clone, Debug, Default)]
-pub struct Fault(Arc<Mutex<Option<String>>>);
+pub struct LineFault(Arc<Mutex<Option<String>>>);
 
-impl Fault {
+impl LineFault {
     fn set(&self, reason: String) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
     }
@@ -70,7 +70,7 @@ impl LinePipe {
             supervisor,
             queue,
             writer,
-            fault: Fault::default(),
+            fault: LineFault::default(),
             pending: Vec::new(),
             scanned: 0,
             chunk: vec![0; CHUNK],
@@ -78,7 +78,7 @@ impl LinePipe {
     }
 
     /// Why the pipe ended, once it did.
-    pub fn fault(&self) -> Fault {
+    pub fn fault(&self) -> LineFault {
         self.fault.clone()
     }
 

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lariat_host::files::{FileError, Kind, Workspace};
+use lariat_host::files::{EntryKind, FileError, Workspace};
 
 /// Maximum entries of one directory that are examined.
 const MAX_ENTRIES: usize = 500;
@@ -56,12 +56,12 @@ impl FoundFiles<'_> {
             let Some(name) = entry.name.to_str().filter(|name| !name.starts_with('.')) else { continue };
             let inner = format!("{directory}/{name}");
             match (name.strip_suffix(".md"), entry.kind) {
-                (None, Kind::Directory) if below.len() < MAX_DEPTH => {
+                (None, EntryKind::Directory) if below.len() < MAX_DEPTH => {
                     below.push(name.to_owned());
                     self.read_level(&inner, below);
                     below.pop();
                 }
-                (Some(stem), Kind::File | Kind::Link) if !stem.is_empty() => {
+                (Some(stem), EntryKind::File | EntryKind::Link) if !stem.is_empty() => {
                     self.read_file(&inner, stem, below)
                 }
                 _ => {}

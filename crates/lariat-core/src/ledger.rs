@@ -46,7 +46,7 @@ impl fmt::Display for Source {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
-pub struct Entry {
+pub struct LedgerEntry {
     /// Tokens and cost.
     pub usage: Usage,
     /// Number of calls.
@@ -58,7 +58,7 @@ pub struct Entry {
 /// What a session spent, per source and in total.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ledger {
-    entries: Vec<(Source, Entry)>,
+    entries: Vec<(Source, LedgerEntry)>,
     usage: Usage,
     turns: u64,
     tool_calls: u64,
@@ -153,12 +153,12 @@ impl Ledger {
     }
 
     /// Changes the entry of a source, and creates it if needed.
-    fn update_entry(&mut self, source: Source, change: impl FnOnce(&mut Entry)) {
+    fn update_entry(&mut self, source: Source, change: impl FnOnce(&mut LedgerEntry)) {
         let at = self.entries.partition_point(|(known, _)| *known < source);
         match self.entries.get_mut(at).filter(|(known, _)| *known == source) {
             Some((_, entry)) => change(entry),
             None => {
-                let mut entry = Entry::default();
+                let mut entry = LedgerEntry::default();
                 change(&mut entry);
                 // Most sessions have only one or two sources.
                 self.entries.reserve_exact(1);
@@ -168,12 +168,12 @@ impl Ledger {
     }
 
     /// Returns what each source spent, sorted by source.
-    pub fn sources(&self) -> impl Iterator<Item = (&Source, &Entry)> {
+    pub fn sources(&self) -> impl Iterator<Item = (&Source, &LedgerEntry)> {
         self.entries.iter().map(|(source, entry)| (source, entry))
     }
 
     /// Returns what one source spent.
-    pub fn of(&self, source: &Source) -> Entry {
+    pub fn of(&self, source: &Source) -> LedgerEntry {
         let found = self.entries.iter().find(|(known, _)| known == source);
         found.map(|(_, entry)| *entry).unwrap_or_default()
     }

@@ -12,7 +12,7 @@ use url::Url;
 use crate::check_context::CheckContext;
 use crate::danger::ScriptWalk;
 use crate::judgement::JudgedFile;
-use crate::part::{Access, Part, PartKind, TouchedFile};
+use crate::part::{FileAccess, Part, PartKind, TouchedFile};
 use crate::resolve::ResolvedPath;
 use crate::shell::{self, Command, Doubt, Script};
 use crate::tool_name::{CallSubject, MCP, call_subject, is_operation};
@@ -42,11 +42,12 @@ impl AnalyzedCall {
             }
             CallSubject::Read | CallSubject::Directory => {
                 let path = text(&["path", "file_path", "notebook_path"]).unwrap_or(".");
-                let access = if call_subject == CallSubject::Read { Access::Read } else { Access::Enter };
+                let access =
+                    if call_subject == CallSubject::Read { FileAccess::Read } else { FileAccess::Enter };
                 call.parts.push(Part::file(context.target(path), access, context));
             }
             CallSubject::Write => match text(&["path", "file_path", "notebook_path"]) {
-                Some(path) => call.parts.push(Part::file(context.target(path), Access::Write, context)),
+                Some(path) => call.parts.push(Part::file(context.target(path), FileAccess::Write, context)),
                 None => call.parts.push(Part::new(PartKind::Tool, tool, DangerLevel::Dangerous)),
             },
             CallSubject::Patch => call.patch(tool, text(&["patch"]), context),
@@ -84,7 +85,7 @@ impl AnalyzedCall {
     /// Returns the real paths of the workspace files it writes, including those that commands write.
     pub(crate) fn written(&self) -> Vec<PathBuf> {
         let touched_files = self.parts.iter().flat_map(|part| &part.touched_files);
-        let written = touched_files.filter(|touch| touch.access == Access::Write && touch.is_inside);
+        let written = touched_files.filter(|touch| touch.access == FileAccess::Write && touch.is_inside);
         let mut paths: Vec<_> = written
             .map(|touch| touch.target.real.clone().unwrap_or_else(|| touch.target.named.clone()))
             .collect();
@@ -102,7 +103,7 @@ impl AnalyzedCall {
         let parts =
             self.parts.iter().filter(|part| self.text.is_empty() && matches!(part.kind, PartKind::File));
         let files = |touch: &TouchedFile| {
-            let used = if touch.access == Access::Write { FileUse::Write } else { FileUse::Read };
+            let used = if touch.access == FileAccess::Write { FileUse::Write } else { FileUse::Read };
             paths(&touch.target).into_iter().flatten().map(move |path| JudgedFile { path, used })
         };
         parts.flat_map(|part| &part.touched_files).flat_map(files).collect()
@@ -114,7 +115,8 @@ impl AnalyzedCall {
         match patch.map(patch::parse) {
             Some(Ok(changes)) => {
                 let paths = changes.iter().flat_map(patch::Change::paths);
-                self.parts.extend(paths.map(|path| Part::file(context.target(path), Access::Write, context)));
+                self.parts
+                    .extend(paths.map(|path| Part::file(context.target(path), FileAccess::Write, context)));
             }
             Some(Err(_)) => self.parts.push(Part::new(PartKind::Tool, tool, DangerLevel::Safe)),
             None => self.parts.push(Part::new(PartKind::Tool, tool, DangerLevel::Dangerous)),

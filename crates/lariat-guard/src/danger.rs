@@ -12,7 +12,7 @@ use crate::check_context::CheckContext;
 use crate::critical::{CommandContext, critical_reason};
 use crate::matched_files::MatchedFiles;
 use crate::operand::{Operand, literal_operands, operands, possible_operands};
-use crate::part::{Access, Part, PartKind, TouchedFile};
+use crate::part::{FileAccess, Part, PartKind, TouchedFile};
 use crate::program::{
     WrittenOperands, base, is_editor, is_safe_variable, is_transparent, takes_words, writes,
 };
@@ -155,14 +155,14 @@ impl<'a> ScriptWalk<'a> {
                 let parts = word.text.rsplit(':').next().filter(|path| *path != word.text);
                 let named = std::iter::once(word.text.as_str()).chain(parts);
                 for path in named {
-                    self.add(part, path, Access::Read, location, Depth::Names);
+                    self.add(part, path, FileAccess::Read, location, Depth::Names);
                 }
             }
             return;
         }
         if let Some(entered) = cd_target(&command.words, places) {
             match entered {
-                Some(path) => self.add(part, &path, Access::Enter, location, Depth::Names),
+                Some(path) => self.add(part, &path, FileAccess::Enter, location, Depth::Names),
                 None => part.hides_files = true,
             }
             return;
@@ -175,7 +175,7 @@ impl<'a> ScriptWalk<'a> {
                     self.touch_operand(
                         part,
                         &operand,
-                        Access::Read,
+                        FileAccess::Read,
                         location,
                         is_content.then_some(reading.depth),
                     );
@@ -203,14 +203,14 @@ impl<'a> ScriptWalk<'a> {
         &self,
         part: &mut Part,
         operand: &Operand,
-        access: Access,
+        access: FileAccess,
         location: &PossibleDirectories,
         depth: Option<Depth>,
     ) {
         let path = match operand {
             Operand::Path(path) => path,
             Operand::Matching(directory, pattern) => {
-                part.hides_files |= access != Access::Read;
+                part.hides_files |= access != FileAccess::Read;
                 if let Some(depth) = depth {
                     self.record_matches(part, pattern, access, location, depth);
                 }
@@ -227,7 +227,14 @@ impl<'a> ScriptWalk<'a> {
     }
 
     /// Records a path, in every directory that it may be relative to.
-    fn add(&self, part: &mut Part, path: &str, access: Access, location: &PossibleDirectories, depth: Depth) {
+    fn add(
+        &self,
+        part: &mut Part,
+        path: &str,
+        access: FileAccess,
+        location: &PossibleDirectories,
+        depth: Depth,
+    ) {
         for directory in &location.directories {
             let target = self.context.target_in(path, directory);
             let matched = (depth != Depth::Names).then(|| {
@@ -246,7 +253,7 @@ impl<'a> ScriptWalk<'a> {
         &self,
         part: &mut Part,
         pattern: &str,
-        access: Access,
+        access: FileAccess,
         location: &PossibleDirectories,
         depth: Depth,
     ) {
@@ -307,7 +314,7 @@ impl<'a> ScriptWalk<'a> {
 
     /// Returns the parts for a file that the shell opens: one for each directory it may be in.
     fn opened_parts(&self, file: &OpenedFile, location: &PossibleDirectories) -> Vec<Part> {
-        let access = if file.is_written { Access::Write } else { Access::Read };
+        let access = if file.is_written { FileAccess::Write } else { FileAccess::Read };
         let path = match literal_operands(&file.path, &self.context.places).as_slice() {
             [Operand::Path(path)] => path.clone(),
             _ => {
@@ -399,7 +406,7 @@ impl PossibleDirectories {
     }
 }
 
-fn access(command: &Command, is_last: bool) -> Access {
+fn access(command: &Command, is_last: bool) -> FileAccess {
     let program = command.words.first().map_or("", |word| word.text.as_str());
     let arguments = command.words.get(1..).unwrap_or_default();
     let written = match writes(program) {
@@ -408,7 +415,7 @@ fn access(command: &Command, is_last: bool) -> Access {
         Some(WrittenOperands::Last) => is_last || TARGET.are_in(arguments),
         Some(WrittenOperands::With(options)) => options.are_in(arguments),
     };
-    if written { Access::Write } else { Access::Read }
+    if written { FileAccess::Write } else { FileAccess::Read }
 }
 
 /// Returns where `cd` or `pushd` goes: `None` for another command, `Some(None)` if the directory is unknown.

@@ -18,7 +18,7 @@ use crate::effect::Effect;
 use crate::judgement::{Cause, GuardDecision, JudgedFile, Judgement, Reason};
 use crate::mode::{Confinement, Mode, ModeDecision};
 use crate::origin::Origin;
-use crate::part::{Access, Part};
+use crate::part::{FileAccess, Part};
 use crate::resolve::{ResolvedPath, Resolver, SessionDirectories};
 use crate::rule::{Rule, Warning};
 use crate::rulebook::Rulebook;
@@ -102,7 +102,7 @@ impl Guard {
     /// Decides about a file that a tool call has opened, by its real path. The arguments were decided before; this repeats
     /// the decision with the real path in place of the named one.
     pub fn judge_opened(&self, query: &Query<'_>, path: &Path, used: FileUse) -> Judgement {
-        let access = if used == FileUse::Read { Access::Read } else { Access::Write };
+        let access = if used == FileUse::Read { FileAccess::Read } else { FileAccess::Write };
         self.decide_parts(
             query,
             &AnalyzedCall::of_file(Part::file(ResolvedPath::of_opened_file(path), access, &self.context)),

@@ -12,7 +12,7 @@ use crate::resolve::ResolvedPath;
 
 /// How a file is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(crate) enum FileAccess {
     Read,
     Write,
     /// A directory becomes the working directory.
@@ -23,7 +23,7 @@ pub(crate) enum Access {
 #[derive(Clone, Debug)]
 pub(crate) struct TouchedFile {
     pub(crate) target: ResolvedPath,
-    pub(crate) access: Access,
+    pub(crate) access: FileAccess,
     /// It lies in the workspace, or in a directory that may be read like it, in all forms of its path.
     pub(crate) is_inside: bool,
     /// More files that it stands for: those in a directory, or those that match a pattern.
@@ -31,8 +31,8 @@ pub(crate) struct TouchedFile {
 }
 
 impl TouchedFile {
-    pub(crate) fn new(target: ResolvedPath, access: Access, context: &CheckContext) -> Self {
-        let place = if access == Access::Read { &context.readable } else { &context.workspace };
+    pub(crate) fn new(target: ResolvedPath, access: FileAccess, context: &CheckContext) -> Self {
+        let place = if access == FileAccess::Read { &context.readable } else { &context.workspace };
         let is_inside = target.is_beneath(place);
         Self { target, access, is_inside, matched: None }
     }
@@ -94,16 +94,16 @@ impl Part {
     }
 
     /// A part that uses one file.
-    pub(crate) fn file(target: ResolvedPath, access: Access, context: &CheckContext) -> Self {
+    pub(crate) fn file(target: ResolvedPath, access: FileAccess, context: &CheckContext) -> Self {
         let touch = TouchedFile::new(target, access, context);
         let shown = touch.target.named.display().to_string();
         let danger = match access {
-            Access::Write if touch.is_inside => DangerLevel::Moderate,
-            Access::Read | Access::Enter if touch.is_inside => DangerLevel::Safe,
+            FileAccess::Write if touch.is_inside => DangerLevel::Moderate,
+            FileAccess::Read | FileAccess::Enter if touch.is_inside => DangerLevel::Safe,
             _ => DangerLevel::Dangerous,
         };
         let mut part = Self::new(PartKind::File, shown, danger);
-        part.changes = access == Access::Write;
+        part.changes = access == FileAccess::Write;
         part.touched_files.push(touch);
         part.raise_danger(context);
         part
@@ -111,7 +111,7 @@ impl Part {
 
     /// Raises the danger level if a written file is protected, a device, or controls permissions.
     pub(crate) fn raise_danger(&mut self, context: &CheckContext) {
-        for touch in self.touched_files.iter().filter(|touch| touch.access == Access::Write) {
+        for touch in self.touched_files.iter().filter(|touch| touch.access == FileAccess::Write) {
             let device = touch.target.forms().any(crate::critical::is_device);
             if self.critical.is_none() && policy(&touch.target, &context.places) {
                 let path = touch.target.named.display();

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::analyzed_call::AnalyzedCall;
 use crate::check_context::CheckContext;
 use crate::effect::Effect;
-use crate::part::{Access, Part, PartKind, TouchedFile};
+use crate::part::{FileAccess, Part, PartKind, TouchedFile};
 use crate::path_rule::PathRules;
 use crate::rule::{Parameter, Rule, Specifier, Tools, Warning};
 use crate::shell_rule::{CoverageSearch, inner_spellings, spellings};
@@ -226,11 +226,11 @@ impl Rulebook {
             rules.find(&touch.target).or_else(|| targets.find_map(|target| rules.find(target)))
         };
         let number = match touch.access {
-            Access::Read => find(&list.read),
+            FileAccess::Read => find(&list.read),
             // A file that may not be read may not be written either.
-            Access::Write if effect == Effect::Deny => find(&list.edit).or_else(|| find(&list.read)),
-            Access::Write => find(&list.edit),
-            Access::Enter => find(&list.enter),
+            FileAccess::Write if effect == Effect::Deny => find(&list.edit).or_else(|| find(&list.read)),
+            FileAccess::Write => find(&list.edit),
+            FileAccess::Enter => find(&list.enter),
         };
         let own = || list.own.iter().find(|(name, _)| name == tool).and_then(|(_, rules)| find(rules));
         number.or_else(own).and_then(|number| self.rules.get(number))

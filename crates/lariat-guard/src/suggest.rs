@@ -13,7 +13,7 @@ use crate::effect::Effect;
 use crate::judge::{Guard, Query};
 use crate::judgement::GuardDecision;
 use crate::origin::Level;
-use crate::part::{Access, Part, PartKind};
+use crate::part::{FileAccess, Part, PartKind};
 use crate::program::{base, is_broad, is_editor, subcommands};
 use crate::rule::Rule;
 use crate::settings::{Layer, Settings, Trust};
@@ -95,9 +95,9 @@ impl Guard {
                 let touch = part.touched_files.first()?;
                 let path = touch.target.real.as_deref()?;
                 let name = match touch.access {
-                    Access::Read => "Read",
-                    Access::Write => "Edit",
-                    Access::Enter => "Cd",
+                    FileAccess::Read => "Read",
+                    FileAccess::Write => "Edit",
+                    FileAccess::Enter => "Cd",
                 };
                 Some(format!("{name}({})", self.pattern(path, touch.access)?))
             }
@@ -109,7 +109,7 @@ impl Guard {
     }
 
     /// Returns a pattern for a file of the project, or for the directory of a file that is read elsewhere.
-    fn pattern(&self, path: &Path, access: Access) -> Option<String> {
+    fn pattern(&self, path: &Path, access: FileAccess) -> Option<String> {
         let places = &self.context().places;
         let real = self.context().resolver.real(&places.project);
         let own = path.strip_prefix(&places.project).ok();
@@ -121,7 +121,7 @@ impl Guard {
         let directory =
             path.parent().filter(|parent| parent.components().count() > 2 && **parent != *places.home);
         match (access, directory) {
-            (Access::Read, Some(directory)) => Some(format!("/{}/**", escaped(directory.to_str()?))),
+            (FileAccess::Read, Some(directory)) => Some(format!("/{}/**", escaped(directory.to_str()?))),
             _ => Some(format!("/{}", escaped(path.to_str()?))),
         }
     }

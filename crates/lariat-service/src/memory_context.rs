@@ -13,7 +13,7 @@ use lariat_core::id::SessionId;
 use lariat_core::tool::{Tool, ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_runtime::Observer;
 use lariat_runtime::prompt::{Section, SectionQuery, SectionSource, SectionStability};
-use lariat_tools::arguments::{self, Field, Kind};
+use lariat_tools::arguments::{self, ArgumentKind, Field};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -65,10 +65,14 @@ struct LearnArguments {
 }
 
 const LEARN_FIELDS: &[Field] = &[
-    Field::required("text", Kind::Text, "What to remember, in one or two sentences that stand alone."),
+    Field::required(
+        "text",
+        ArgumentKind::Text,
+        "What to remember, in one or two sentences that stand alone.",
+    ),
     Field::optional(
         "kind",
-        Kind::Word(&["fact", "goal", "learning"]),
+        ArgumentKind::Word(&["fact", "goal", "learning"]),
         "A fact about the project (default), a goal of several sessions, or a learning from a mistake.",
     ),
 ];
@@ -121,8 +125,11 @@ struct SearchArguments {
     query: String,
 }
 
-const SEARCH_FIELDS: &[Field] =
-    &[Field::required("query", Kind::Text, "Words to find, such as names of files, functions or topics.")];
+const SEARCH_FIELDS: &[Field] = &[Field::required(
+    "query",
+    ArgumentKind::Text,
+    "Words to find, such as names of files, functions or topics.",
+)];
 
 impl Tool for SearchPastSessions {
     fn name(&self) -> &str {

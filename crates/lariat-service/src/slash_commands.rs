@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lariat_connect::commands::{ExpandedPart, is_invocation};
-use lariat_connect::{Command, Skill};
+use lariat_connect::{CommandFile, Skill};
 use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::content::{ToolCall, joined_text};
@@ -92,8 +92,8 @@ impl LoadedProject {
 }
 
 impl SlashCommand {
-    fn of_command(command: &Command) -> Self {
-        let Command { name, namespace, .. } = command;
+    fn of_command(command: &CommandFile) -> Self {
+        let CommandFile { name, namespace, .. } = command;
         Self {
             name: if namespace.is_empty() { name.clone() } else { format!("{namespace}:{name}") },
             arguments: command.argument_hint.clone(),
@@ -225,7 +225,7 @@ impl InvokedCommands {
         Some(skill_text(skill, arguments, skill.is_forked && self.has_sub_agents))
     }
 
-    async fn command(&self, command: &Command, arguments: &str) -> String {
+    async fn command(&self, command: &CommandFile, arguments: &str) -> String {
         let mut text = String::new();
         for part in command.expand(arguments) {
             match part {

@@ -25,7 +25,7 @@ const DESCRIPTION: &str = "  the model says: ";
 
 /// The meaning of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum ApprovalAnswer {
     /// The user decided.
     Decided(PermissionDecision),
     /// Deny; the next line gives the reason (see [`reason`]).
@@ -38,7 +38,7 @@ pub enum Answer {
 
 /// An approval request for a tool call.
 #[derive(Clone, Copy, Debug)]
-pub struct Question<'a> {
+pub struct ApprovalDialog<'a> {
     /// The request.
     pub request: &'a PermissionRequest,
     /// The arguments of the tool call, if known.
@@ -47,7 +47,7 @@ pub struct Question<'a> {
     pub is_confined: bool,
 }
 
-impl Question<'_> {
+impl ApprovalDialog<'_> {
     /// The dialog with its choices, without the prompt.
     pub fn lines(&self, theme: &Theme) -> String {
         let mut shown = question(self.request, self.arguments, theme);
@@ -82,25 +82,25 @@ impl Question<'_> {
     }
 
     /// Interprets a key.
-    pub fn answer(&self, key: char) -> Answer {
+    pub fn answer(&self, key: char) -> ApprovalAnswer {
         let key = key.to_ascii_lowercase();
         if !self.offers(key) {
-            return Answer::Unclear;
+            return ApprovalAnswer::Unclear;
         }
         let with = |openings: Vec<SandboxOpening>| {
-            Answer::Decided(PermissionDecision::AllowWith { scope: ApprovalScope::Once, openings })
+            ApprovalAnswer::Decided(PermissionDecision::AllowWith { scope: ApprovalScope::Once, openings })
         };
         match key {
-            'y' => Answer::Decided(PermissionDecision::Allow),
-            's' => Answer::Decided(PermissionDecision::AllowSession),
-            'a' => Answer::Decided(PermissionDecision::AllowAlways),
+            'y' => ApprovalAnswer::Decided(PermissionDecision::Allow),
+            's' => ApprovalAnswer::Decided(PermissionDecision::AllowSession),
+            'a' => ApprovalAnswer::Decided(PermissionDecision::AllowAlways),
             'w' => with(self.request.openings.iter().cloned().chain([SandboxOpening::Network]).collect()),
             'o' => with(vec![SandboxOpening::Outside]),
             'c' => with(Vec::new()),
-            'n' => Answer::Decided(PermissionDecision::Deny { reason: None }),
-            'e' => Answer::WantsReason,
-            'd' => Answer::WantsDiff,
-            _ => Answer::Unclear,
+            'n' => ApprovalAnswer::Decided(PermissionDecision::Deny { reason: None }),
+            'e' => ApprovalAnswer::WantsReason,
+            'd' => ApprovalAnswer::WantsDiff,
+            _ => ApprovalAnswer::Unclear,
         }
     }
 

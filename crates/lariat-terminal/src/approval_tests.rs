@@ -11,12 +11,12 @@ fn request(summary: &str) -> PermissionRequest {
 }
 
 fn question(request: &PermissionRequest, theme: &Theme) -> String {
-    let question = Question { request, arguments: None, is_confined: false };
+    let question = ApprovalDialog { request, arguments: None, is_confined: false };
     format!("{}{}", question.lines(theme), question.prompt())
 }
 
-fn answer(key: char, request: &PermissionRequest) -> Answer {
-    Question { request, arguments: None, is_confined: false }.answer(key)
+fn answer(key: char, request: &PermissionRequest) -> ApprovalAnswer {
+    ApprovalDialog { request, arguments: None, is_confined: false }.answer(key)
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn dialog_shows_command_and_models_description() {
     let arguments =
         json!({ "command": "make test\nls", "description": "Run the\ntests", "timeout_seconds": 300 });
     let request = request("bash: make test");
-    let question = Question { request: &request, arguments: Some(&arguments), is_confined: true };
+    let question = ApprovalDialog { request: &request, arguments: Some(&arguments), is_confined: true };
     insta::assert_snapshot!(format!("{}{}", question.lines(&Theme::plain(72)), question.prompt()), @r#"
     ◆ Allow bash?  changes files in the workspace
       │ make test
@@ -130,16 +130,17 @@ fn dialog_shows_extra_access_and_can_withhold_it() {
     let grants = "use the network, including services on this machine";
     let request =
         request.with_reason(format!("Asked:\n- `npm`: no rule allows it.\nApproving lets it: {grants}."));
-    let question = Question { request: &request, arguments: None, is_confined: true };
+    let question = ApprovalDialog { request: &request, arguments: None, is_confined: true };
     let shown = question.lines(&Theme::plain(80));
     assert!(shown.contains(&format!("  if approved, it may: {grants}\n")), "{shown}");
     assert!(!shown.contains("Approving") && shown.contains("reason: `npm`: no rule"), "{shown}");
     assert_eq!(question.prompt(), "y/o/c/n/e> ");
-    let with =
-        |openings| Answer::Decided(PermissionDecision::AllowWith { scope: ApprovalScope::Once, openings });
+    let with = |openings| {
+        ApprovalAnswer::Decided(PermissionDecision::AllowWith { scope: ApprovalScope::Once, openings })
+    };
     assert_eq!(question.answer('c'), with(Vec::new()));
     assert_eq!(question.answer('o'), with(vec![SandboxOpening::Outside]));
-    assert_eq!(question.answer('w'), Answer::Unclear, "the network is open already");
+    assert_eq!(question.answer('w'), ApprovalAnswer::Unclear, "the network is open already");
 }
 
 #[test]
@@ -147,11 +148,11 @@ fn key_shows_full_diff() {
     let added: String = (1..=100).map(|number| format!("+line {number}\n")).collect();
     let request =
         request("write").with_preview(format!("--- /dev/null\n+++ b/a\n@@ -0,0 +1,100 @@\n{added}"));
-    let question = Question { request: &request, arguments: None, is_confined: false };
+    let question = ApprovalDialog { request: &request, arguments: None, is_confined: false };
     let shown = question.lines(&Theme::plain(72));
     assert!(shown.contains("more lines") && !shown.contains("line 100"), "{shown}");
     assert!(shown.contains("[d] show the full diff"), "{shown}");
-    assert_eq!(question.answer('d'), Answer::WantsDiff);
+    assert_eq!(question.answer('d'), ApprovalAnswer::WantsDiff);
     assert!(question.full_diff(&Theme::plain(72)).contains("line 100"));
 }
 
@@ -160,16 +161,16 @@ fn only_approving_keys_approve() {
     use PermissionDecision::{Allow, AllowAlways, AllowSession, Deny};
     let with = request("x").with_remember("Bash(x)");
     for (key, expected) in [
-        ('y', Answer::Decided(Allow)),
-        ('Y', Answer::Decided(Allow)),
-        ('s', Answer::Decided(AllowSession)),
-        ('a', Answer::Decided(AllowAlways)),
-        ('n', Answer::Decided(Deny { reason: None })),
-        ('e', Answer::WantsReason),
-        ('d', Answer::Unclear),
-        ('o', Answer::Unclear),
-        (' ', Answer::Unclear),
-        ('\u{1b}', Answer::Unclear),
+        ('y', ApprovalAnswer::Decided(Allow)),
+        ('Y', ApprovalAnswer::Decided(Allow)),
+        ('s', ApprovalAnswer::Decided(AllowSession)),
+        ('a', ApprovalAnswer::Decided(AllowAlways)),
+        ('n', ApprovalAnswer::Decided(Deny { reason: None })),
+        ('e', ApprovalAnswer::WantsReason),
+        ('d', ApprovalAnswer::Unclear),
+        ('o', ApprovalAnswer::Unclear),
+        (' ', ApprovalAnswer::Unclear),
+        ('\u{1b}', ApprovalAnswer::Unclear),
     ] {
         assert_eq!(answer(key, &with), expected, "{key:?}");
     }
@@ -179,7 +180,7 @@ fn only_approving_keys_approve() {
 fn keys_that_are_not_offered_do_nothing() {
     let without = request("x");
     for key in "sawocd".chars() {
-        assert_eq!(answer(key, &without), Answer::Unclear);
+        assert_eq!(answer(key, &without), ApprovalAnswer::Unclear);
     }
     assert_eq!(reason(Some(" because \n")), PermissionDecision::deny("because"));
     assert_eq!(reason(None), PermissionDecision::Deny { reason: None });

@@ -18,14 +18,14 @@ const CELL: (u16, u16) = (10, 20);
 
 /// How a terminal draws pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
+pub enum PictureProtocol {
     /// The graphics protocol of kitty, which Ghostty, Konsole and WezTerm also know. PNG only.
     Kitty,
     /// The inline images of iTerm2. PNG, JPEG and GIF.
     Iterm,
 }
 
-impl Protocol {
+impl PictureProtocol {
     /// The protocol of a terminal, by `TERM` and `TERM_PROGRAM`. tmux and screen (`is_multiplexed`) pass neither on.
     pub fn of(term: &str, program: &str, is_multiplexed: bool) -> Option<Self> {
         if is_multiplexed {
@@ -44,14 +44,14 @@ impl Protocol {
 /// The pictures that a terminal can draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pictures {
-    protocol: Protocol,
+    protocol: PictureProtocol,
     /// The width and the height of a cell, in pixels.
     cell: (u16, u16),
 }
 
 impl Pictures {
     /// Uses a protocol. `cell` is the width and the height of a cell in pixels; `None` if the terminal does not report it.
-    pub fn new(protocol: Protocol, cell: Option<(u16, u16)>) -> Self {
+    pub fn new(protocol: PictureProtocol, cell: Option<(u16, u16)>) -> Self {
         let cell = cell.filter(|(width, height)| *width > 0 && *height > 0).unwrap_or(CELL);
         Self { protocol, cell }
     }
@@ -60,8 +60,8 @@ impl Pictures {
     pub fn rows(&self, data: &str, width: usize) -> Vec<String> {
         let Some((columns, rows)) = self.cells(data, width) else { return Vec::new() };
         let body = match self.protocol {
-            Protocol::Kitty => kitty(data, columns, rows),
-            Protocol::Iterm => iterm(data, columns, rows),
+            PictureProtocol::Kitty => kitty(data, columns, rows),
+            PictureProtocol::Iterm => iterm(data, columns, rows),
         };
         let up = if rows > 1 { format!("\u{1b}[{}A", rows - 1) } else { String::new() };
         let mut lines = vec![String::new(); rows - 1];
@@ -73,8 +73,10 @@ impl Pictures {
     fn cells(&self, data: &str, width: usize) -> Option<(usize, usize)> {
         let bytes = STANDARD.decode(data).ok()?;
         let (wide, high) = match self.protocol {
-            Protocol::Kitty => png_size(&bytes)?,
-            Protocol::Iterm => png_size(&bytes).or_else(|| gif_size(&bytes)).or_else(|| jpeg_size(&bytes))?,
+            PictureProtocol::Kitty => png_size(&bytes)?,
+            PictureProtocol::Iterm => {
+                png_size(&bytes).or_else(|| gif_size(&bytes)).or_else(|| jpeg_size(&bytes))?
+            }
         };
         if wide == 0 || high == 0 {
             return None;

@@ -49,8 +49,8 @@ use lariat_core::id::SessionId;
 pub use editor::{EditorConnection, EditorFixture, Kills, editor_obstacle, run_editor_script};
 pub use files::ScriptedFiles;
 pub use model::{Approval, MakeCall, ModelScript, PlannedReply, Turn};
-pub use report::{Failure, Report};
-pub use script::{Client, Script};
+pub use report::{Report, SuiteFailure};
+pub use script::{Script, ScriptClient};
 
 use script::WatchMode;
 use stage::{CrashPoint, Stage, StoreFaults};
@@ -159,7 +159,7 @@ async fn run_once(
             CrashPoint::After(step) => format!("crash after step {step}"),
             CrashPoint::During(step) => format!("crash during step {step}"),
         };
-        Failure { script: script.name.to_owned(), fault, step, problem }
+        SuiteFailure { script: script.name.to_owned(), fault, step, problem }
     };
     let faults = if moment.is_some() { StoreFaults::Sometimes } else { StoreFaults::Never };
     match Stage::create_with(fixture, host, script.policy, faults).await {
@@ -251,7 +251,7 @@ async fn end_check(fixture: &Arc<dyn HostFixture>, name: &str, result: Result<Re
         Ok(counts) => report.add(counts),
         Err(problem) => {
             let (script, fault) = (name.to_owned(), "no extra crash".to_owned());
-            report.failures.push(Failure { script, fault, step: None, problem });
+            report.failures.push(SuiteFailure { script, fault, step: None, problem });
         }
     }
     report

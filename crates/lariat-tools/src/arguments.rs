@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
     name: &'static str,
-    kind: Kind,
+    kind: ArgumentKind,
     need: ArgumentNeed,
     description: &'static str,
 }
@@ -26,7 +26,7 @@ enum ArgumentNeed {
 
 /// The type of an argument.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind {
+pub enum ArgumentKind {
     /// Any text.
     Text,
     /// One of these strings.
@@ -36,19 +36,19 @@ pub enum Kind {
     /// True or false.
     Switch,
     /// A list; the numbers are the minimum and maximum length.
-    List(&'static Kind, usize, usize),
+    List(&'static ArgumentKind, usize, usize),
     /// An object with these fields.
     Object(&'static [Field]),
 }
 
 impl Field {
     /// An argument that must be present.
-    pub const fn required(name: &'static str, kind: Kind, description: &'static str) -> Self {
+    pub const fn required(name: &'static str, kind: ArgumentKind, description: &'static str) -> Self {
         Self { name, kind, need: ArgumentNeed::Required, description }
     }
 
     /// An argument that may be omitted or null.
-    pub const fn optional(name: &'static str, kind: Kind, description: &'static str) -> Self {
+    pub const fn optional(name: &'static str, kind: ArgumentKind, description: &'static str) -> Self {
         Self { name, kind, need: ArgumentNeed::Optional, description }
     }
 }
@@ -70,16 +70,16 @@ pub fn schema(fields: &[Field]) -> Value {
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
-fn kind_schema(kind: &Kind) -> Value {
+fn kind_schema(kind: &ArgumentKind) -> Value {
     match kind {
-        Kind::Text => json!({ "type": "string" }),
-        Kind::Word(words) => json!({ "type": "string", "enum": words }),
-        Kind::Number(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
-        Kind::Switch => json!({ "type": "boolean" }),
-        Kind::List(of, least, most) => {
+        ArgumentKind::Text => json!({ "type": "string" }),
+        ArgumentKind::Word(words) => json!({ "type": "string", "enum": words }),
+        ArgumentKind::Number(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
+        ArgumentKind::Switch => json!({ "type": "boolean" }),
+        ArgumentKind::List(of, least, most) => {
             json!({ "type": "array", "items": kind_schema(of), "minItems": least, "maxItems": most })
         }
-        Kind::Object(fields) => schema(fields),
+        ArgumentKind::Object(fields) => schema(fields),
     }
 }
 
@@ -125,20 +125,20 @@ fn check_object(fields: &[Field], place: &str, sent: &Value, mistakes: &mut Vec<
     }
 }
 
-fn check(kind: &Kind, place: &str, value: &Value, mistakes: &mut Vec<String>) {
+fn check(kind: &ArgumentKind, place: &str, value: &Value, mistakes: &mut Vec<String>) {
     let fits = match (kind, value) {
-        (Kind::Text, Value::String(_)) | (Kind::Switch, Value::Bool(_)) => true,
-        (Kind::Word(words), Value::String(word)) => words.contains(&word.as_str()),
-        (Kind::Number(least, most), Value::Number(number)) => {
+        (ArgumentKind::Text, Value::String(_)) | (ArgumentKind::Switch, Value::Bool(_)) => true,
+        (ArgumentKind::Word(words), Value::String(word)) => words.contains(&word.as_str()),
+        (ArgumentKind::Number(least, most), Value::Number(number)) => {
             number.as_i64().is_some_and(|number| (*least..=*most).contains(&number))
         }
-        (Kind::List(of, least, most), Value::Array(values)) => {
+        (ArgumentKind::List(of, least, most), Value::Array(values)) => {
             for (index, value) in values.iter().enumerate() {
                 check(of, &format!("{place}[{index}]"), value, mistakes);
             }
             (*least..=*most).contains(&values.len())
         }
-        (Kind::Object(fields), Value::Object(_)) => {
+        (ArgumentKind::Object(fields), Value::Object(_)) => {
             check_object(fields, place, value, mistakes);
             true
         }
@@ -149,16 +149,16 @@ fn check(kind: &Kind, place: &str, value: &Value, mistakes: &mut Vec<String>) {
     }
 }
 
-fn expected(kind: &Kind) -> String {
+fn expected(kind: &ArgumentKind) -> String {
     match kind {
-        Kind::Text => "a string".to_owned(),
-        Kind::Word(words) => format!("one of `{}`", words.join("`, `")),
-        Kind::Number(least, i64::MAX) => format!("an integer of at least {least}"),
-        Kind::Number(least, most) => format!("an integer from {least} to {most}"),
-        Kind::Switch => "true or false".to_owned(),
-        Kind::List(_, least, usize::MAX) => format!("a list of at least {least} items"),
-        Kind::List(_, least, most) => format!("a list of {least} to {most} items"),
-        Kind::Object(_) => "an object".to_owned(),
+        ArgumentKind::Text => "a string".to_owned(),
+        ArgumentKind::Word(words) => format!("one of `{}`", words.join("`, `")),
+        ArgumentKind::Number(least, i64::MAX) => format!("an integer of at least {least}"),
+        ArgumentKind::Number(least, most) => format!("an integer from {least} to {most}"),
+        ArgumentKind::Switch => "true or false".to_owned(),
+        ArgumentKind::List(_, least, usize::MAX) => format!("a list of at least {least} items"),
+        ArgumentKind::List(_, least, most) => format!("a list of {least} to {most} items"),
+        ArgumentKind::Object(_) => "an object".to_owned(),
     }
 }
 

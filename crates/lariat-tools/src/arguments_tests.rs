@@ -4,15 +4,15 @@ use serde_json::json;
 use super::*;
 
 const EDIT: &[Field] = &[
-    Field::required("old_string", Kind::Text, "The text to replace."),
-    Field::required("new_string", Kind::Text, "The new text."),
+    Field::required("old_string", ArgumentKind::Text, "The text to replace."),
+    Field::required("new_string", ArgumentKind::Text, "The new text."),
 ];
 const FIELDS: &[Field] = &[
-    Field::required("path", Kind::Text, "The file."),
-    Field::optional("limit", Kind::Number(1, 2000), "Number of lines."),
-    Field::optional("mode", Kind::Word(&["files", "lines"]), "What to show."),
-    Field::optional("all", Kind::Switch, "Search everywhere."),
-    Field::optional("edits", Kind::List(&Kind::Object(EDIT), 1, 3), "Changes."),
+    Field::required("path", ArgumentKind::Text, "The file."),
+    Field::optional("limit", ArgumentKind::Number(1, 2000), "Number of lines."),
+    Field::optional("mode", ArgumentKind::Word(&["files", "lines"]), "What to show."),
+    Field::optional("all", ArgumentKind::Switch, "Search everywhere."),
+    Field::optional("edits", ArgumentKind::List(&ArgumentKind::Object(EDIT), 1, 3), "Changes."),
 ];
 
 #[derive(Debug, Default, Deserialize, PartialEq)]

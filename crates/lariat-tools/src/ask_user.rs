@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Workbench;
-use crate::arguments::{Field, Kind};
+use crate::arguments::{ArgumentKind, Field};
 use crate::bench_tool::BenchTool;
 use crate::output;
 use crate::user_prompter::Question;
@@ -40,10 +40,14 @@ impl BenchTool for AskUser {
     const LABEL: &'static str = "Ask";
     const DESCRIPTION: &'static str = "Ask the user a question and wait for the answer. Use it only for decisions that belong to the user and that you cannot find out yourself. Ask one question per call.";
     const FIELDS: &'static [Field] = &[
-        Field::required("question", Kind::Text, "The question. It must be understandable without context."),
+        Field::required(
+            "question",
+            ArgumentKind::Text,
+            "The question. It must be understandable without context.",
+        ),
         Field::optional(
             "options",
-            Kind::List(&Kind::Text, 2, 8),
+            ArgumentKind::List(&ArgumentKind::Text, 2, 8),
             "Answers to choose from. The user may give another answer.",
         ),
     ];

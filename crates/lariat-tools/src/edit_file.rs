@@ -6,7 +6,7 @@ use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
 use serde::Deserialize;
 
 use crate::Workbench;
-use crate::arguments::{Field, Kind};
+use crate::arguments::{ArgumentKind, Field};
 use crate::document::{Document, result, surroundings};
 use crate::file_tool::FileTool;
 use crate::matching::{ALL, NEW, OLD, TextEdit, replacements};
@@ -30,7 +30,11 @@ impl FileTool for EditFile {
         set. Line endings, encoding and mode of the file are preserved; write `\\n` for every line ending. For several changes to one file use `multi_edit`; for several \
         files use `apply_patch`.";
     const FIELDS: &'static [Field] = &[
-        Field::required("path", Kind::Text, "The file: relative to the workspace, or absolute inside it."),
+        Field::required(
+            "path",
+            ArgumentKind::Text,
+            "The file: relative to the workspace, or absolute inside it.",
+        ),
         OLD,
         NEW,
         ALL,

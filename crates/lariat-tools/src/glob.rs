@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::Workbench;
-use crate::arguments::{Field, Kind};
+use crate::arguments::{ArgumentKind, Field};
 use crate::bench_tool::{BenchTool, blocking};
 use crate::document::counted;
 use crate::output::LIMIT as BYTES;
@@ -42,12 +42,16 @@ impl BenchTool for Glob {
     const FIELDS: &'static [Field] = &[
         Field::required(
             "pattern",
-            Kind::Text,
+            ArgumentKind::Text,
             "A glob. Without `/` it matches names at any depth; with `/` it matches paths relative to `path`.",
         ),
-        Field::optional("path", Kind::Text, "The directory to search (default: the workspace)."),
-        Field::optional("limit", Kind::Number(1, 5_000), "Maximum number of files to show (default 200)."),
-        Field::optional("all", Kind::Switch, "Include files that git ignores."),
+        Field::optional("path", ArgumentKind::Text, "The directory to search (default: the workspace)."),
+        Field::optional(
+            "limit",
+            ArgumentKind::Number(1, 5_000),
+            "Maximum number of files to show (default 200).",
+        ),
+        Field::optional("all", ArgumentKind::Switch, "Include files that git ignores."),
     ];
     const EFFECTS: ToolEffects = ToolEffects::READS;
 

@@ -10,7 +10,7 @@ use lariat_core::tool::ToolError;
 use lariat_host::files::text::Text;
 use serde::Deserialize;
 
-use crate::arguments::{Field, Kind};
+use crate::arguments::{ArgumentKind, Field};
 use crate::document::counted;
 
 /// One replacement, as a model requests it.
@@ -23,14 +23,14 @@ pub(crate) struct TextEdit {
 
 pub(crate) const OLD: Field = Field::required(
     "old_string",
-    Kind::Text,
+    ArgumentKind::Text,
     "The exact text to replace (without line numbers), with enough lines around it to occur only once.",
 );
 pub(crate) const NEW: Field =
-    Field::required("new_string", Kind::Text, "The replacement text. May be empty.");
+    Field::required("new_string", ArgumentKind::Text, "The replacement text. May be empty.");
 pub(crate) const ALL: Field = Field::optional(
     "replace_all",
-    Kind::Switch,
+    ArgumentKind::Switch,
     "Replace every occurrence. Otherwise there must be exactly one.",
 );
 

@@ -7,7 +7,7 @@ use lariat_host::files::text::Text;
 use serde::Deserialize;
 
 use crate::Workbench;
-use crate::arguments::{Field, Kind};
+use crate::arguments::{ArgumentKind, Field};
 use crate::document::{Document, counted, result};
 use crate::file_tool::FileTool;
 use crate::matching::{ALL, NEW, OLD, TextEdit, replacements};
@@ -32,10 +32,14 @@ impl FileTool for MultiEdit {
     const DESCRIPTION: &'static str = "Make several replacements in one file of the workspace, one after the other, like `edit_file`. All of them are made, or none. Each applies \
         to the result of the previous ones.";
     const FIELDS: &'static [Field] = &[
-        Field::required("path", Kind::Text, "The file: relative to the workspace, or absolute inside it."),
+        Field::required(
+            "path",
+            ArgumentKind::Text,
+            "The file: relative to the workspace, or absolute inside it.",
+        ),
         Field::required(
             "edits",
-            Kind::List(&Kind::Object(&[OLD, NEW, ALL]), 1, MAX_EDITS),
+            ArgumentKind::List(&ArgumentKind::Object(&[OLD, NEW, ALL]), 1, MAX_EDITS),
             "The replacements, in order.",
         ),
     ];

@@ -24,13 +24,13 @@ pub struct Outputs {
 struct StoredOutputs {
     next: u64,
     bytes: usize,
-    outputs: VecDeque<(u64, Output)>,
+    outputs: VecDeque<(u64, StoredOutput)>,
     directory: Option<Workspace>,
 }
 
 /// Where an output is stored.
 #[derive(Clone, Debug)]
-pub(crate) enum Output {
+pub(crate) enum StoredOutput {
     /// In memory.
     Memory(Arc<[u8]>),
     /// In a file of a directory.
@@ -55,18 +55,18 @@ impl Outputs {
 
     /// Stores bytes and returns their id.
     pub(crate) fn add_output(&self, bytes: impl Into<Arc<[u8]>>) -> String {
-        self.add(Output::Memory(bytes.into()))
+        self.add(StoredOutput::Memory(bytes.into()))
     }
 
     /// Stores a reference to a file that [`spill_path`](Self::spill_path) named, and returns its id.
     pub(crate) fn add_output_file(&self, path: &std::path::Path) -> Option<String> {
         let directory = self.lock().directory.clone()?;
         let name = path.file_name()?.to_str()?.to_owned();
-        Some(self.add(Output::File(directory, name)))
+        Some(self.add(StoredOutput::File(directory, name)))
     }
 
     /// Returns the output with an id.
-    pub(crate) fn find(&self, id: &str) -> Option<Output> {
+    pub(crate) fn find(&self, id: &str) -> Option<StoredOutput> {
         let number: u64 = id.trim().trim_start_matches('o').parse().ok()?;
         let stored = self.lock();
         stored.outputs.iter().find(|(known, _)| *known == number).map(|(_, output)| output.clone())
@@ -77,7 +77,7 @@ impl Outputs {
         self.lock().outputs.iter().map(|(id, _)| format!("o{id}")).collect()
     }
 
-    fn add(&self, output: Output) -> String {
+    fn add(&self, output: StoredOutput) -> String {
         let mut stored = self.lock();
         stored.next += 1;
         let id = stored.next;
@@ -96,7 +96,7 @@ impl Outputs {
     }
 }
 
-impl Output {
+impl StoredOutput {
     fn bytes_here(&self) -> usize {
         match self {
             Self::Memory(bytes) => bytes.len(),

@@ -15,11 +15,11 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::Workbench;
-use crate::arguments::{Field, Kind};
+use crate::arguments::{ArgumentKind, Field};
 use crate::bench_tool::{BenchTool, blocking};
 use crate::file_error::failed;
 use crate::output::LIMIT as BYTES;
-use crate::outputs::Output;
+use crate::outputs::StoredOutput;
 
 /// Default number of lines to show.
 const LINES: u64 = 500;
@@ -48,12 +48,20 @@ impl BenchTool for Recall {
     const FIELDS: &'static [Field] = &[
         Field::required(
             "id",
-            Kind::Text,
+            ArgumentKind::Text,
             "The id, such as `o3`, `m0123456789ab` or `m0123456789ab..mba9876543210`.",
         ),
-        Field::optional("offset", Kind::Number(1, i64::MAX), "First line to read (default 1)."),
-        Field::optional("limit", Kind::Number(1, 5_000), "Maximum number of lines to show (default 500)."),
-        Field::optional("pattern", Kind::Text, "A regular expression; only matching lines are shown."),
+        Field::optional("offset", ArgumentKind::Number(1, i64::MAX), "First line to read (default 1)."),
+        Field::optional(
+            "limit",
+            ArgumentKind::Number(1, 5_000),
+            "Maximum number of lines to show (default 500).",
+        ),
+        Field::optional(
+            "pattern",
+            ArgumentKind::Text,
+            "A regular expression; only matching lines are shown.",
+        ),
     ];
     const EFFECTS: ToolEffects = ToolEffects::READS;
 
@@ -67,8 +75,10 @@ impl BenchTool for Recall {
             if let Some(output) = bench.outputs().find(&arguments.id) {
                 let read = move |cancel: &CancellationToken| {
                     let from: Box<dyn Read> = match &output {
-                        Output::Memory(bytes) => Box::new(io::Cursor::new(bytes.clone())),
-                        Output::File(directory, name) => Box::new(directory.file(name).map_err(failed)?.0),
+                        StoredOutput::Memory(bytes) => Box::new(io::Cursor::new(bytes.clone())),
+                        StoredOutput::File(directory, name) => {
+                            Box::new(directory.file(name).map_err(failed)?.0)
+                        }
                     };
                     reading.read(from, cancel);
                     reading.result(&arguments, cancel)

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::Workbench;
-use crate::arguments::{Field, Kind};
+use crate::arguments::{ArgumentKind, Field};
 use crate::bench_tool::BenchTool;
 
 /// The tool `todo`.
@@ -42,12 +42,12 @@ impl BenchTool for Todo {
         an item to `completed` as soon as it is done, and not before.";
     const FIELDS: &'static [Field] = &[Field::required(
         "items",
-        Kind::List(
-            &Kind::Object(&[
-                Field::required("content", Kind::Text, "The task."),
+        ArgumentKind::List(
+            &ArgumentKind::Object(&[
+                Field::required("content", ArgumentKind::Text, "The task."),
                 Field::required(
                     "status",
-                    Kind::Word(&["pending", "in_progress", "completed"]),
+                    ArgumentKind::Word(&["pending", "in_progress", "completed"]),
                     "The state of the task.",
                 ),
             ]),

@@ -9,7 +9,7 @@ use lariat_host::files::{FileError, FileVersion, ReadState, WriteCondition};
 use serde::Deserialize;
 
 use crate::Workbench;
-use crate::arguments::{Field, Kind};
+use crate::arguments::{ArgumentKind, Field};
 use crate::document::{ADDED, Document, EDIT_LIMIT, MODIFIED, counted, details, encode, result};
 use crate::file_error::failed;
 use crate::file_tool::FileTool;
@@ -31,8 +31,12 @@ impl FileTool for WriteFile {
     const DESCRIPTION: &'static str = "Write a whole file of the workspace and create missing directories. You must have read an existing file before, and it must be \
         unchanged since; it keeps its mode, encoding and line endings. To change a part of a file, use `edit_file`.";
     const FIELDS: &'static [Field] = &[
-        Field::required("path", Kind::Text, "The file: relative to the workspace, or absolute inside it."),
-        Field::required("content", Kind::Text, "The whole content."),
+        Field::required(
+            "path",
+            ArgumentKind::Text,
+            "The file: relative to the workspace, or absolute inside it.",
+        ),
+        Field::required("content", ArgumentKind::Text, "The whole content."),
     ];
     const EFFECTS: ToolEffects = ToolEffects::READS.and(ToolEffects::WRITES);
 

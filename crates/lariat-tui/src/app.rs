@@ -1,7 +1,7 @@
 //! The state of the screen.
 //!
 //! Items of the session, replies and keys go in; [`App::frame`] says what to show and [`App::effects`] what to do. Pure
-//! code: the time is a parameter, and all I/O is an [`Effect`]. Invariants: a message that was submitted is in an
+//! code: the time is a parameter, and all I/O is an [`AppEffect`]. Invariants: a message that was submitted is in an
 //! effect, in the list of messages that wait for the session, or again in the draft; no effect answers a question
 //! unless the user focused it.
 
@@ -37,7 +37,7 @@ use facts::{Connection, Facts};
 /// What the client does for the application.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Effect {
+pub enum AppEffect {
     /// Sends a command to the session; the result goes to `App::sent`.
     Send(Action),
     /// Reads the view, for [`App::view`]. Several in a row are one.
@@ -200,7 +200,7 @@ pub struct App {
     /// The time of the newest input.
     now: Timestamp,
     armed: Option<ArmedKey>,
-    effects: Vec<Effect>,
+    effects: Vec<AppEffect>,
     /// Rows of the application itself that go to the scrollback.
     finished: Vec<String>,
     /// Commands that wait until the session is open.
@@ -255,7 +255,7 @@ impl App {
     }
 
     /// Takes what the client has to do, in order.
-    pub fn effects(&mut self) -> Vec<Effect> {
+    pub fn effects(&mut self) -> Vec<AppEffect> {
         std::mem::take(&mut self.effects)
     }
 
@@ -278,7 +278,7 @@ impl App {
     pub fn opened(&mut self, view: SessionView, now: Timestamp) {
         self.facts.connection = Connection::Reading;
         self.view(view, now);
-        self.effects.extend(self.unsent.drain(..).map(Effect::Send));
+        self.effects.extend(self.unsent.drain(..).map(AppEffect::Send));
     }
 
     /// Another session takes the place. The draft stays.
@@ -306,7 +306,7 @@ impl App {
                 self.facts.durable(&event);
                 self.asks.event(&event.event, now);
                 if self.facts.connection == Connection::Synced {
-                    self.effects.push(Effect::Refresh);
+                    self.effects.push(AppEffect::Refresh);
                     if matches!(event.event, AgentEvent::AgentEnd { .. }) {
                         self.call("the run ended");
                     }
@@ -322,7 +322,7 @@ impl App {
                     self.say(Style::Good, "connected again");
                 }
                 self.facts.connection = Connection::Synced;
-                self.effects.push(Effect::Refresh);
+                self.effects.push(AppEffect::Refresh);
             }
             FeedItem::Skipped { events } => {
                 self.facts.skipped = events;
@@ -394,7 +394,7 @@ impl App {
         if !self.has_focus {
             let title = self.facts.view.as_ref().and_then(|view| view.title.clone()).unwrap_or_default();
             let words = if title.is_empty() { words.to_owned() } else { format!("{words}: {title}") };
-            self.effects.push(Effect::Notify(text::line(&words)));
+            self.effects.push(AppEffect::Notify(text::line(&words)));
         }
     }
 
@@ -403,7 +403,7 @@ impl App {
         if self.facts.connection == Connection::Connecting {
             self.unsent.push(action);
         } else {
-            self.effects.push(Effect::Send(action));
+            self.effects.push(AppEffect::Send(action));
         }
     }
 

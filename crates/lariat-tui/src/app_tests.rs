@@ -12,7 +12,7 @@ use lariat_core::time::Timestamp;
 use lariat_terminal::theme::Theme;
 use serde_json::json;
 
-use super::{App, Effect, Setup};
+use super::{App, AppEffect, Setup};
 use crate::feed::FeedItem;
 use crate::frame::{Frame, Size};
 
@@ -54,7 +54,7 @@ fn write(app: &mut App, text: &str) {
 }
 
 fn sent(app: &mut App) -> Vec<Action> {
-    let action = |effect| if let Effect::Send(action) = effect { Some(action) } else { None };
+    let action = |effect| if let AppEffect::Send(action) = effect { Some(action) } else { None };
     app.effects().into_iter().filter_map(action).collect()
 }
 
@@ -129,13 +129,13 @@ fn control_c_clears_the_draft_and_then_quits() {
     let mut app = app(SessionStatus::Running);
     write(&mut app, "words");
     control(&mut app, 'c');
-    assert!(app.effects().contains(&Effect::Remember("words".to_owned())));
+    assert!(app.effects().contains(&AppEffect::Remember("words".to_owned())));
     assert_eq!(app.draft(), "");
     control(&mut app, 'c');
     assert!(shown(&mut app).contains("press again to quit; this stops the run"), "{}", shown(&mut app));
     assert_eq!(app.effects(), []);
     control(&mut app, 'c');
-    assert_eq!(app.effects(), [Effect::Quit]);
+    assert_eq!(app.effects(), [AppEffect::Quit]);
 }
 
 #[test]
@@ -145,19 +145,19 @@ fn another_key_disarms_control_c() {
     write(&mut app, "x");
     key(&mut app, KeyCode::Backspace);
     control(&mut app, 'c');
-    assert!(!app.effects().contains(&Effect::Quit));
+    assert!(!app.effects().contains(&AppEffect::Quit));
 }
 
 #[test]
 fn control_d_quits_an_empty_draft_and_asks_during_a_run() {
     let mut idle = app(SessionStatus::Idle);
     control(&mut idle, 'd');
-    assert_eq!(idle.effects(), [Effect::Quit]);
+    assert_eq!(idle.effects(), [AppEffect::Quit]);
     let mut running = app(SessionStatus::Running);
     control(&mut running, 'd');
     assert_eq!(running.effects(), []);
     control(&mut running, 'd');
-    assert_eq!(running.effects(), [Effect::Quit]);
+    assert_eq!(running.effects(), [AppEffect::Quit]);
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn notifies_the_user_only_without_the_focus() {
     asks.asks.push(approval(2));
     asks.seq = 3;
     app.view(asks.clone(), NOW);
-    assert!(matches!(&app.effects()[..], [Effect::Notify(_)]));
+    assert!(matches!(&app.effects()[..], [AppEffect::Notify(_)]));
     app.view(asks, NOW);
     assert_eq!(app.effects(), []);
 }

@@ -32,7 +32,7 @@ use crate::pages::Pages;
 use crate::screen::modes::{KeyReports, Modes};
 use crate::screen::{Reflow, Screen};
 use crate::symbols::SymbolIndex;
-pub use input::{Input, Keyboard};
+pub use input::{InputSource, Keyboard};
 
 /// The most frames in a second that no key asked for.
 pub const FRAMES_PER_SECOND: u64 = 60;
@@ -133,7 +133,7 @@ pub struct Client<W> {
     sessions: Arc<dyn Sessions>,
     app: App,
     screen: Screen<W>,
-    input: Box<dyn Input>,
+    input: Box<dyn InputSource>,
     size: Size,
     machine: Arc<dyn Machine>,
     files: Option<FileIndex>,
@@ -159,7 +159,7 @@ impl<W: Write> Client<W> {
         sessions: Arc<dyn Sessions>,
         options: Options,
         out: W,
-        input: Box<dyn Input>,
+        input: Box<dyn InputSource>,
         size: Size,
     ) -> Self {
         let Options { mut setup, data, mut files, symbols, resources, pages, reflow, machine, keys: _ } =

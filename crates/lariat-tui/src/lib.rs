@@ -1,7 +1,7 @@
 //! The terminal UI: a client of `trait Sessions` and of nothing else, so that the same screen works on a session in
 //! this process, in the background host or on another machine.
 //!
-//! - [`app`]: the state of the screen. Items of the session and keys go in, a [`frame::Frame`] and [`app::Effect`]s come
+//! - [`app`]: the state of the screen. Items of the session and keys go in, a [`frame::Frame`] and [`app::AppEffect`]s come
 //!   out. Pure code without I/O or clock.
 //! - [`transcript`]: what happened, as blocks that render to rows.
 //! - [`composer`]: the draft of the next message: editing, history, completion.

@@ -6,6 +6,6 @@ pub use lariat_core::budget::{
 };
 pub use lariat_core::config::{ExecutionLimits, RepetitionConfig};
 pub use lariat_core::event::LimitKind;
-pub use lariat_core::ledger::{Entry, Ledger, Source};
+pub use lariat_core::ledger::{Ledger, LedgerEntry, Source};
 pub use lariat_core::usage::{Cost, Usage};
 pub use lariat_runtime::budget::{BudgetPool, DailyBudget, MemorySpending, Reservation};

@@ -39,7 +39,7 @@ pub(crate) enum MemoryCommand {
 
 /// Kinds of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum EntryKind {
+pub(crate) enum MemoryKindArg {
     /// A fact about the project.
     Fact,
     /// A goal that several sessions work towards.
@@ -48,12 +48,12 @@ pub(crate) enum EntryKind {
     Learning,
 }
 
-impl From<EntryKind> for MemoryKind {
-    fn from(kind: EntryKind) -> Self {
+impl From<MemoryKindArg> for MemoryKind {
+    fn from(kind: MemoryKindArg) -> Self {
         match kind {
-            EntryKind::Fact => Self::Fact,
-            EntryKind::Goal => Self::Goal,
-            EntryKind::Learning => Self::Learning,
+            MemoryKindArg::Fact => Self::Fact,
+            MemoryKindArg::Goal => Self::Goal,
+            MemoryKindArg::Learning => Self::Learning,
         }
     }
 }
@@ -62,7 +62,7 @@ impl From<EntryKind> for MemoryKind {
 pub(crate) struct MemoryListArgs {
     /// Show only entries of this kind.
     #[arg(long, value_enum)]
-    pub(crate) kind: Option<EntryKind>,
+    pub(crate) kind: Option<MemoryKindArg>,
     /// Show only proposals.
     #[arg(long)]
     pub(crate) proposed: bool,
@@ -86,8 +86,8 @@ pub(crate) struct MemoryAddArgs {
     #[arg(required = true)]
     pub(crate) text: Vec<String>,
     /// Kind of the entry.
-    #[arg(long, value_enum, default_value_t = EntryKind::Fact)]
-    pub(crate) kind: EntryKind,
+    #[arg(long, value_enum, default_value_t = MemoryKindArg::Fact)]
+    pub(crate) kind: MemoryKindArg,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use lariat_acp::{
-    AgentInfo, Choice, EditorBuffers, EditorServers, Project, Projects, ProtocolVersions, SlashCommand,
+    AgentInfo, Choice, EditorBuffers, EditorCommand, EditorServers, Project, Projects, ProtocolVersions,
 };
 use lariat_api::{AskPolicy, ProblemCode, Sessions};
 use lariat_core::BoxFuture;
@@ -88,7 +88,7 @@ impl EditorProjects {
             EFFORTS.iter().map(|(level, words)| Choice::new(level_name(*level), *words)).collect();
         project.effort = level_name(place.settings.thinking);
         let (commands, problems) = place.slash_commands(&self.env.folders);
-        let command = |own: lariat_service::SlashCommand| SlashCommand {
+        let command = |own: lariat_service::SlashCommand| EditorCommand {
             description: print::abbreviate(&own.description, 120),
             name: own.name,
             arguments: own.arguments,

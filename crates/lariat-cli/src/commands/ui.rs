@@ -27,7 +27,7 @@ use lariat_tui::status;
 use lariat_tui::symbols::SymbolIndex;
 use uuid::Uuid;
 
-use super::background::{Connection, from_protocol};
+use super::background::{HostConnection, from_protocol};
 use super::ui_machine::{ProjectSymbols, ThisMachine};
 use super::ui_pages::LocalPages;
 use super::ui_sessions::OpeningSessions;
@@ -125,7 +125,7 @@ pub(crate) async fn open(env: &ProcessEnv, args: RunArgs) -> CommandResult {
 
 /// Shows a session of the background host.
 pub(crate) async fn attach(env: &ProcessEnv, args: &AttachArgs) -> CommandResult {
-    let connection = Connection::open(env).await?;
+    let connection = HostConnection::open(env).await?;
     let view = connection.find(&args.id).await?;
     let directory = view.directory.as_ref().map(PathBuf::from).filter(|directory| directory.is_dir());
     let options = env.load_options(directory.as_ref());
@@ -139,7 +139,7 @@ pub(crate) async fn running_in_background(
     env: &ProcessEnv,
     id: &SessionId,
 ) -> Result<Option<lariat_server::remote::Remote>, Problem> {
-    let Some(connection) = Connection::existing(env).await? else { return Ok(None) };
+    let Some(connection) = HostConnection::existing(env).await? else { return Ok(None) };
     let Ok(view) = connection.remote.view(id).await else { return Ok(None) };
     let runs = matches!(view.status, SessionStatus::Running | SessionStatus::RequiresAction);
     Ok(runs.then_some(connection.remote))

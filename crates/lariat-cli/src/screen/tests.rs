@@ -12,7 +12,7 @@ use lariat_core::event::{AgentEvent, Event, Finding, RunOutcome, StreamDelta};
 use lariat_core::permission::PermissionRequest;
 use lariat_proofs::terminal::assert_harmless;
 use lariat_terminal::activity::{CallOutcome, finished_line, running_line};
-use lariat_terminal::approval::{Question, plan_question};
+use lariat_terminal::approval::{ApprovalDialog, plan_question};
 use lariat_terminal::finished_call::{FinishedCall, Verbosity};
 use lariat_terminal::markdown::Markdown;
 use lariat_terminal::table::{Column, table};
@@ -99,7 +99,7 @@ const PARTS: &[Part] = &[
     ("an approval", |words, theme| {
         let request = request(words);
         let arguments = json!({"command": words.0[1]});
-        let question = Question { request: &request, arguments: Some(&arguments), is_confined: true };
+        let question = ApprovalDialog { request: &request, arguments: Some(&arguments), is_confined: true };
         let plan = plan_question(1, &words.0[0], &arguments, Some(&words.0[2]), Some(&words.0[1]), theme);
         rows(&format!("{}{}{plan}", question.lines(theme), question.full_diff(theme)))
     }),

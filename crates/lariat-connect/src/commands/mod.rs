@@ -21,7 +21,7 @@ const MAX_DESCRIPTION_CHARS: usize = 120;
 /// A prompt that a user sends by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Command {
+pub struct CommandFile {
     /// The name without the slash: the name of its file.
     pub name: String,
     /// The subdirectories that the file is in, joined by `:`; empty for none.
@@ -42,7 +42,7 @@ pub struct Command {
     pub body: String,
 }
 
-impl Command {
+impl CommandFile {
     /// Whether a user means this command with `name`: `migrate` or `db:migrate`.
     pub fn has_name(&self, name: &str) -> bool {
         let full = name.strip_suffix(&self.name).and_then(|rest| rest.strip_suffix(':'));
@@ -67,7 +67,7 @@ pub struct CommandWarning {
 /// Commands sorted by name, and the warnings from loading them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandSet {
-    commands: Vec<Command>,
+    commands: Vec<CommandFile>,
     warnings: Vec<CommandWarning>,
 }
 
@@ -84,8 +84,9 @@ impl CommandSet {
 
     /// Adds the commands of `other`. If two commands share a name and a namespace, the one of `other` wins.
     pub fn merge(&mut self, other: Self) {
-        let is_same =
-            |one: &Command, other: &Command| one.name == other.name && one.namespace == other.namespace;
+        let is_same = |one: &CommandFile, other: &CommandFile| {
+            one.name == other.name && one.namespace == other.namespace
+        };
         self.commands.retain(|command| !other.commands.iter().any(|newer| is_same(newer, command)));
         self.commands.extend(other.commands);
         self.warnings.extend(other.warnings);
@@ -107,7 +108,7 @@ impl CommandSet {
     }
 
     /// The commands, sorted by name.
-    pub fn commands(&self) -> &[Command] {
+    pub fn commands(&self) -> &[CommandFile] {
         &self.commands
     }
 
@@ -117,7 +118,7 @@ impl CommandSet {
     }
 
     /// Finds a command. If several share the name, those of the project come first, then those without a namespace.
-    pub fn find(&self, name: &str) -> Option<&Command> {
+    pub fn find(&self, name: &str) -> Option<&CommandFile> {
         let fitting = self.commands.iter().filter(|command| command.has_name(name));
         fitting.min_by_key(|command| (command.source != "project", !command.namespace.is_empty()))
     }
@@ -132,7 +133,7 @@ impl CommandSet {
             body.lines().map(|line| line.trim_start_matches('#').trim()).find(|line| !line.is_empty());
         let described = front.get("description").filter(|text| !text.is_empty()).or(first);
         let description = described.unwrap_or_default().chars().take(MAX_DESCRIPTION_CHARS).collect();
-        self.commands.push(Command {
+        self.commands.push(CommandFile {
             name: file.stem,
             namespace: file.below.join(":"),
             description,

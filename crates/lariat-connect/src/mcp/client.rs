@@ -19,7 +19,7 @@ use super::error::McpError;
 use super::http;
 use super::protocol::{Progress, ProtocolEra, ServerConnection};
 use super::sse;
-use crate::line_pipe::{Fault, LinePipe};
+use crate::line_pipe::{LineFault, LinePipe};
 
 /// Maximum number of questions of a server that wait until the user answered another one.
 const MAX_WAITING_QUESTIONS: usize = 4;
@@ -125,7 +125,7 @@ pub struct McpConnection {
 /// The program behind a connection over standard input and output.
 struct Program {
     process: Process,
-    fault: Fault,
+    fault: LineFault,
 }
 
 impl fmt::Debug for McpClient {

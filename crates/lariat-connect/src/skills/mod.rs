@@ -10,7 +10,7 @@ mod yaml;
 
 use std::path::{Path, PathBuf};
 
-use lariat_host::files::{FileError, Kind, Workspace};
+use lariat_host::files::{EntryKind, FileError, Workspace};
 
 pub use front_matter::FrontMatter;
 
@@ -120,7 +120,7 @@ impl SkillSet {
         };
         for entry in entries {
             let Some(name) = entry.name.to_str().filter(|name| !name.starts_with('.')) else { continue };
-            if !matches!(entry.kind, Kind::Directory | Kind::Link) {
+            if !matches!(entry.kind, EntryKind::Directory | EntryKind::Link) {
                 continue;
             }
             let file_path = root.join(name).join(SKILL_FILE);

@@ -24,7 +24,7 @@ pub enum HookDecision {
 /// The answer of one handler.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Answer {
+pub struct HandlerAnswer {
     /// Its decision, if it made one. On events without a tool call, `Deny` means block.
     pub decision: Option<HookDecision>,
     /// The reason for the decision.
@@ -61,7 +61,7 @@ pub struct Outcome {
     pub stops: bool,
 }
 
-impl Answer {
+impl HandlerAnswer {
     /// Interprets the exit code and output of a handler.
     pub fn read(event: HookEvent, ended: &HandlerResult, on_failure: OnFailure) -> Self {
         let failed = |why: String| match (event.can_block(), on_failure) {
@@ -185,8 +185,8 @@ impl Answer {
 
 impl Outcome {
     /// Combines answers: the strongest decision wins and brings its reasons.
-    pub fn of(answers: impl IntoIterator<Item = Answer>) -> Self {
-        let answers: Vec<Answer> = answers.into_iter().collect();
+    pub fn of(answers: impl IntoIterator<Item = HandlerAnswer>) -> Self {
+        let answers: Vec<HandlerAnswer> = answers.into_iter().collect();
         let decision = answers.iter().filter_map(|answer| answer.decision).max();
         let mut outcome = Self { decision, ..Self::default() };
         for answer in answers {

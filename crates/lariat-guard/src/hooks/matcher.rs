@@ -34,8 +34,12 @@ impl Matcher {
     pub fn first<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
         match &self.0 {
             MatcherKind::All => Some(names.first().copied().unwrap_or_default()),
-            MatcherKind::Names(listed) => names.iter().find(|name| listed.iter().any(|one| one == *name)).copied(),
-            MatcherKind::Expression(expression) => names.iter().find(|name| expression.is_match(name)).copied(),
+            MatcherKind::Names(listed) => {
+                names.iter().find(|name| listed.iter().any(|one| one == *name)).copied()
+            }
+            MatcherKind::Expression(expression) => {
+                names.iter().find(|name| expression.is_match(name)).copied()
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Runs the hooks of a user's configuration, by Claude Code's contract: programs and addresses that receive an event and
 //! may answer it.
 //!
-//! [`HookConfig`] is the configuration, [`HookInput`] the input of a handler, [`Answer`] what its output means, [`Outcome`] what
+//! [`HookConfig`] is the configuration, [`HookInput`] the input of a handler, [`HandlerAnswer`] what its output means, [`Outcome`] what
 //! several answers mean together. This module starts no processes and no requests: a [`HookRunner`] does.
 //!
 //! A hook's allow never overrides a permission rule that denies or asks; it only replaces the question that is asked
@@ -17,7 +17,7 @@ pub(crate) mod scripts;
 mod subject;
 mod wire_arguments;
 
-pub use answer::{Answer, HookDecision, Outcome};
+pub use answer::{HandlerAnswer, HookDecision, Outcome};
 pub use config::{Handler, HookConfig, HookProblem, Invocation, OnFailure};
 pub use hook_input::HookInput;
 pub use matcher::Matcher;

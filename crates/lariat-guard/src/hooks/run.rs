@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::future::join_all;
 use lariat_core::BoxFuture;
 
-use super::{Answer, Handler, HookConfig, HookInput, Outcome, Subject};
+use super::{Handler, HandlerAnswer, HookConfig, HookInput, Outcome, Subject};
 
 /// How a handler ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,26 +124,26 @@ impl<'a> EventHandlers<'a> {
     }
 
     /// Runs one handler for each of its inputs and combines the answers.
-    async fn answer(&self, handler_run: &HandlerRun<'_>, runner: &dyn HookRunner) -> Answer {
+    async fn answer(&self, handler_run: &HandlerRun<'_>, runner: &dyn HookRunner) -> HandlerAnswer {
         let (event, on_failure) = (self.hook_input.event, handler_run.handler.on_failure);
         let inputs = match &handler_run.inputs {
             Ok(inputs) => inputs,
-            Err(why) => return Answer::read(event, &HandlerResult::Refused(why.clone()), on_failure),
+            Err(why) => return HandlerAnswer::read(event, &HandlerResult::Refused(why.clone()), on_failure),
         };
         let mut answers = Vec::with_capacity(inputs.len());
         for input in inputs {
             let ended = runner.run(handler_run.handler, input).await;
-            answers.push(self.translate_input(handler_run, Answer::read(event, &ended, on_failure)));
+            answers.push(self.translate_input(handler_run, HandlerAnswer::read(event, &ended, on_failure)));
         }
-        Answer::combine(answers)
+        HandlerAnswer::combine(answers)
     }
 
     /// Translates the updated arguments of an answer to those of Lariat's own tool.
-    fn translate_input(&self, handler_run: &HandlerRun<'_>, answer: Answer) -> Answer {
+    fn translate_input(&self, handler_run: &HandlerRun<'_>, answer: HandlerAnswer) -> HandlerAnswer {
         let Some((subject, wanted)) = self.subject.zip(answer.updated_input.as_ref()) else { return answer };
         match subject.tool_arguments(handler_run.name, wanted) {
-            Ok(updated_input) => Answer { updated_input, ..answer },
-            Err(why) => Answer::blocks(format!("a hook's answer cannot be applied: {why}")),
+            Ok(updated_input) => HandlerAnswer { updated_input, ..answer },
+            Err(why) => HandlerAnswer::blocks(format!("a hook's answer cannot be applied: {why}")),
         }
     }
 }

@@ -10,8 +10,8 @@ fn exited(code: i32, output: &str, errors: &str) -> HandlerResult {
     HandlerResult::Exited { code, output: output.to_owned(), errors: errors.to_owned() }
 }
 
-fn read(event: HookEvent, ended: &HandlerResult) -> Answer {
-    Answer::read(event, ended, OnFailure::Block)
+fn read(event: HookEvent, ended: &HandlerResult) -> HandlerAnswer {
+    HandlerAnswer::read(event, ended, OnFailure::Block)
 }
 
 fn hook_config(hooks: &Value) -> HookConfig {
@@ -23,7 +23,7 @@ fn hook_config(hooks: &Value) -> HookConfig {
 #[test]
 fn exit_codes_follow_the_contract() {
     let pre = HookEvent::PreToolUse;
-    assert_eq!(read(pre, &exited(0, "fine", "")), Answer::default());
+    assert_eq!(read(pre, &exited(0, "fine", "")), HandlerAnswer::default());
     let blocked =
         read(pre, &exited(2, r#"{"hookSpecificOutput":{"permissionDecision":"allow"}}"#, "no pushes"));
     assert_eq!((blocked.decision, blocked.reason.as_deref()), (Some(HookDecision::Deny), Some("no pushes")));
@@ -48,9 +48,13 @@ fn failing_handler_blocks_events_that_can_be_blocked() {
         exited(0, "{ not json", ""),
     ] {
         for event in HookEvent::ALL {
-            let strict = Answer::read(event, &ended, OnFailure::Block);
+            let strict = HandlerAnswer::read(event, &ended, OnFailure::Block);
             assert_eq!(strict.decision == Some(HookDecision::Deny), event.can_block(), "{event:?} {ended:?}");
-            assert_eq!(Answer::read(event, &ended, OnFailure::Proceed).decision, None, "{event:?} {ended:?}");
+            assert_eq!(
+                HandlerAnswer::read(event, &ended, OnFailure::Proceed).decision,
+                None,
+                "{event:?} {ended:?}"
+            );
             assert!(strict.reason.or(strict.message).is_some(), "{event:?} {ended:?}");
         }
     }
@@ -70,10 +74,10 @@ fn strongest_decision_wins() {
     use HookDecision::{Allow, Ask, Defer, Deny};
     for first in [None, Some(Allow), Some(Ask), Some(Defer), Some(Deny)] {
         for second in [None, Some(Allow), Some(Ask), Some(Defer), Some(Deny)] {
-            let answer = |decision, reason: &str| Answer {
+            let answer = |decision, reason: &str| HandlerAnswer {
                 decision,
                 reason: Some(reason.into()),
-                ..Answer::default()
+                ..HandlerAnswer::default()
             };
             let outcome = Outcome::of([answer(first, "a"), answer(second, "b")]);
             assert_eq!(outcome.decision, first.max(second));

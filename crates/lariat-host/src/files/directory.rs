@@ -31,7 +31,7 @@ pub struct Entry {
     /// The file name, without a path.
     pub name: OsString,
     /// The type of file.
-    pub kind: Kind,
+    pub kind: EntryKind,
 }
 
 /// A file that was renamed to a random name in its directory, to be removed, moved or put back.
@@ -47,7 +47,7 @@ pub struct AsideFile {
 /// The type of file that a name refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum EntryKind {
     /// A regular file.
     File,
     /// A directory.
@@ -74,10 +74,10 @@ impl Workspace {
     ///
     /// # Errors
     /// If the path does not exist, or is outside the roots.
-    pub fn kind(&self, path: &str) -> Result<Kind, FileError> {
+    pub fn kind(&self, path: &str) -> Result<EntryKind, FileError> {
         let handle = self.open_path(path, OFlags::PATH)?;
         let stat = rustix::fs::fstat(&handle).map_err(|errno| FileError::of(path, errno))?;
-        Ok(Kind::of(FileType::from_raw_mode(stat.st_mode)))
+        Ok(EntryKind::of(FileType::from_raw_mode(stat.st_mode)))
     }
 
     /// Removes a file, or a link itself (not its target).
@@ -249,7 +249,7 @@ impl Workspace {
     }
 }
 
-impl Kind {
+impl EntryKind {
     const fn of(kind: FileType) -> Self {
         match kind {
             FileType::RegularFile => Self::File,
@@ -311,7 +311,7 @@ pub(super) fn entries(
             },
             kind => kind,
         };
-        found.push(Entry { name: name.to_owned(), kind: Kind::of(kind) });
+        found.push(Entry { name: name.to_owned(), kind: EntryKind::of(kind) });
     }
     found.sort();
     Ok((found, false))

@@ -40,7 +40,7 @@ pub mod text;
 mod workspace;
 mod write;
 
-pub use directory::{AsideFile, Entry, Kind};
+pub use directory::{AsideFile, Entry, EntryKind};
 pub use error::FileError;
 pub use folder::Folder;
 pub use memory::{FileMemory, FileVersion, ReadState};

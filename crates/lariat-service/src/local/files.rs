@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use lariat_guard::trust::{Entry, Identity, WorkspaceReader};
-use lariat_host::files::{FileError, Kind, Workspace};
+use lariat_host::files::{EntryKind, FileError, Workspace};
 
 use super::{FileOwnership, Owner};
 
@@ -73,9 +73,9 @@ impl WorkspaceReader for WorkspaceFiles<'_> {
         let entry = |entry: lariat_host::files::Entry| {
             let name = entry.name.into_string().map_err(|name| format!("{name:?} is not UTF-8"))?;
             Ok(match entry.kind {
-                Kind::File => Entry::File(name),
-                Kind::Directory => Entry::Folder(name),
-                Kind::Link => {
+                EntryKind::File => Entry::File(name),
+                EntryKind::Directory => Entry::Folder(name),
+                EntryKind::Link => {
                     let target = self.0.path().join(folder).join(&name).read_link();
                     let target = target.map_err(|error| error.to_string())?;
                     Entry::Link(name, target.display().to_string())

@@ -47,7 +47,7 @@ pub struct LoadedWorkspace {
     /// The plugins that the user installed and that settings enable.
     pub plugins: Vec<Plugin>,
     /// Configuration that could not be used. Every front end must show these problems.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<LoadProblem>,
     /// Restrictions that cannot be enforced. [`WorkspaceLoader::open`](super::WorkspaceLoader::open) fails if there are any.
     pub(crate) broken: Vec<BrokenRestriction>,
 }
@@ -87,14 +87,14 @@ pub enum ConfiguredKind {
 /// Configuration that could not be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Problem {
+pub struct LoadProblem {
     /// Where it is.
     pub origin: Origin,
     /// What is wrong with it.
     pub problem: String,
 }
 
-impl std::fmt::Display for Problem {
+impl std::fmt::Display for LoadProblem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.origin, self.problem)
     }
@@ -110,7 +110,7 @@ impl LoadedWorkspace {
         territory: FileOwnership,
         directories: Vec<ProjectDirectory>,
         trust: Trust,
-        problems: Vec<Problem>,
+        problems: Vec<LoadProblem>,
     ) -> Self {
         let root = directories.first();
         let nowhere = Identity { path: String::new(), device: 0, inode: 0 };
@@ -242,7 +242,7 @@ impl LoadedWorkspace {
             (Role::Settings, document) => Ok(self.take(&document?)?),
             // It cannot restrict anything, so a problem report is enough.
             (Role::Servers, Err(error)) => {
-                self.problems.push(Problem { origin, problem: error.to_string() });
+                self.problems.push(LoadProblem { origin, problem: error.to_string() });
                 Ok(())
             }
             (Role::Servers, Ok(_)) if self.trust == Trust::Untrusted => Ok(()),
@@ -281,8 +281,10 @@ impl LoadedWorkspace {
                 let file = handler.scripts.files().next().unwrap_or("package.json").to_owned();
                 let why = format!("it runs `{file}` of an untrusted workspace; hint: run `lariat trust`");
                 let problem = format!("a hook of {} does not run: {why}", handler.origin);
-                self.problems
-                    .push(Problem { origin: Origin::file(Level::Project, &self.places.project), problem });
+                self.problems.push(LoadProblem {
+                    origin: Origin::file(Level::Project, &self.places.project),
+                    problem,
+                });
                 handler.scripts.refused = Some(why);
             }
             scripts.extend(handler.scripts.files().map(|file| self.places.project.join(file)));
@@ -324,7 +326,7 @@ impl LoadedWorkspace {
         let (hooks, unsupported_events) = unsupported_settings::split_unsupported_events(hooks);
         for event in unsupported_events {
             let problem = format!("Lariat does not have the event `{event}`, so its hooks do not run");
-            self.problems.push(Problem { origin: document.origin.clone(), problem });
+            self.problems.push(LoadProblem { origin: document.origin.clone(), problem });
         }
         let before = self.hooks.handlers().count();
         let found = self.hooks.add(&document.origin.to_string(), &hooks);

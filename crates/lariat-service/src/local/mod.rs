@@ -36,7 +36,7 @@ pub use file_ownership::{FileOwnership, Owner};
 pub use files::WorkspaceFiles;
 pub use hooks::{HookPrograms, ProjectHooks};
 pub use lariat_guard::instructions::CLAUDE as CLAUDE_FILES;
-pub use loaded_workspace::{ConfiguredItem, ConfiguredKind, LoadedWorkspace, Problem};
+pub use loaded_workspace::{ConfiguredItem, ConfiguredKind, LoadProblem, LoadedWorkspace};
 pub use memory::{Instructions, MemoryFiles};
 #[cfg(feature = "service")]
 pub(crate) use nested_repositories::nested_repositories;

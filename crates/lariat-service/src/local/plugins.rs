@@ -12,7 +12,7 @@ use std::sync::Arc;
 use lariat_guard::{BrokenRestriction, Document, Format, Level, Origin};
 use serde_json::Value;
 
-use super::loaded_workspace::{ConfiguredItem, ConfiguredKind, LoadedWorkspace, Problem};
+use super::loaded_workspace::{ConfiguredItem, ConfiguredKind, LoadProblem, LoadedWorkspace};
 use super::settings_files::read_user_file;
 
 /// The directory of plugins in a home.
@@ -84,7 +84,7 @@ impl LoadedWorkspace {
                 Err(problem) => {
                     let origin = Origin::file(Level::User, home.join(PLUGINS).join(INSTALLED));
                     let problem = format!("the plugin `{id}` is not used: {problem}");
-                    self.problems.push(Problem { origin, problem });
+                    self.problems.push(LoadProblem { origin, problem });
                 }
             }
         }
@@ -145,7 +145,7 @@ impl LoadedWorkspace {
             OTHER_PLACES.iter().find(|key| manifest.iter().any(|manifest| manifest.get(key).is_some()));
         if let Some(key) = other {
             let problem = format!("`{key}` is ignored: only the standard directories of a plugin are read");
-            self.problems.push(Problem { origin: plugin.origin(MANIFEST), problem });
+            self.problems.push(LoadProblem { origin: plugin.origin(MANIFEST), problem });
         }
         self.take_plugin_hooks(&plugin);
         self.take_plugin_servers(&plugin);
@@ -176,7 +176,7 @@ impl LoadedWorkspace {
         let document = match plugin.document(file) {
             Ok(document) => document.map(|document| document.value).unwrap_or_default(),
             Err(problem) => {
-                self.problems.push(Problem { origin: plugin.origin(file), problem });
+                self.problems.push(LoadProblem { origin: plugin.origin(file), problem });
                 return;
             }
         };

@@ -12,7 +12,7 @@ use lariat_host::files::Workspace;
 
 use super::files::ProjectFiles;
 use super::workspace_loader::OpenError;
-use super::{Problem, WorkspaceFiles};
+use super::{LoadProblem, WorkspaceFiles};
 
 /// A directory of a project, with its configuration and its recorded trust.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ impl ProjectDirectory {
 pub(super) fn gather(
     files: &ProjectFiles<'_>,
     trust_store: &TrustStore,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<LoadProblem>,
 ) -> Result<Vec<ProjectDirectory>, OpenError> {
     let territory = files.territory;
     let mut directories = Vec::new();
@@ -107,10 +107,10 @@ fn load_directory(
     manifest: Result<Manifest, String>,
     place: DirectoryLocation,
     trust_store: &TrustStore,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<LoadProblem>,
 ) -> ProjectDirectory {
     let mut tell = |problem: String| {
-        problems.push(Problem { origin: Origin::file(Level::Project, &identity.path), problem });
+        problems.push(LoadProblem { origin: Origin::file(Level::Project, &identity.path), problem });
     };
     let (manifest, standing) = match manifest {
         Err(error) => {

@@ -17,7 +17,7 @@ use super::files::ProjectFiles;
 use super::loaded_workspace::LoadedWorkspace;
 use super::project_directories::{self, ProjectDirectory};
 use super::settings_files::{SettingsFile, UserFile, WORKSPACE_FILES};
-use super::{FileOwnership, Problem, WorkspaceFiles};
+use super::{FileOwnership, LoadProblem, WorkspaceFiles};
 
 /// A workspace that is about to be opened.
 #[derive(Debug)]
@@ -179,7 +179,7 @@ impl WorkspaceLoader {
         directories: &[ProjectDirectory],
         found: &[ReadFile],
         territory: &FileOwnership,
-        problems: &mut Vec<Problem>,
+        problems: &mut Vec<LoadProblem>,
     ) -> Trust {
         let said = match self.consent {
             Consent::Recorded => project_directories::combined_trust(directories).is_trusted(),
@@ -203,7 +203,7 @@ impl WorkspaceLoader {
         let problem =
             "it changed while the workspace was being opened, so the workspace is not trusted".to_owned();
         let origin = Origin::file(swapped.source.level, territory.root().join(&swapped.path));
-        problems.push(Problem { origin, problem });
+        problems.push(LoadProblem { origin, problem });
         Trust::Untrusted
     }
 }

@@ -8,7 +8,7 @@ use lariat_core::id::SessionId;
 use lariat_core::store::{Append, BlobHash, Epoch, StoreError};
 use rusqlite::{Connection, params};
 
-use super::fault::Fault;
+use super::fault::SqliteFault;
 use super::projection;
 use super::rows::int;
 use super::settle::{self, SETTLE_INTERVAL, SettleMode};
@@ -55,7 +55,7 @@ impl Batch {
     }
 
     /// Appends the batch. Returns the number of events in the journal afterwards.
-    pub(super) fn append(&self, transaction: &mut WriteTransaction<'_>) -> Result<u64, Fault> {
+    pub(super) fn append(&self, transaction: &mut WriteTransaction<'_>) -> Result<u64, SqliteFault> {
         self.check(transaction)?;
         if self.events.is_empty() {
             return Ok(self.expected_seq);
@@ -93,7 +93,7 @@ impl Batch {
         Ok(head)
     }
 
-    fn check(&self, transaction: &mut WriteTransaction<'_>) -> Result<(), Fault> {
+    fn check(&self, transaction: &mut WriteTransaction<'_>) -> Result<(), SqliteFault> {
         let session = transaction.session(&self.session_id)?;
         if self.epoch.0 != session.epoch {
             return Err(StoreError::Fenced { current: Epoch(session.epoch) }.into());
@@ -115,7 +115,7 @@ pub(super) fn insert(
     place: i64,
     no: i64,
     record: &SealedRecord,
-) -> Result<(), Fault> {
+) -> Result<(), SqliteFault> {
     let mut statement = connection
         .prepare_cached("INSERT INTO events (place, no, seq, chain, crc, body) VALUES (?, ?, ?, ?, ?, ?)")?;
     statement.execute(params![
@@ -130,7 +130,12 @@ pub(super) fn insert(
 }
 
 /// Records which blobs an event references.
-pub(super) fn mention(connection: &Connection, no: i64, seq: u64, hashes: &[[u8; 32]]) -> Result<(), Fault> {
+pub(super) fn mention(
+    connection: &Connection,
+    no: i64,
+    seq: u64,
+    hashes: &[[u8; 32]],
+) -> Result<(), SqliteFault> {
     for hash in hashes {
         let mut statement =
             connection.prepare_cached("INSERT OR IGNORE INTO blob_refs (no, seq, hash) VALUES (?, ?, ?)")?;
@@ -140,7 +145,7 @@ pub(super) fn mention(connection: &Connection, no: i64, seq: u64, hashes: &[[u8;
 }
 
 /// Stores bytes under their address. Updates the time of a blob that already exists.
-pub(super) fn put_blob(connection: &Connection, address: &BlobHash, bytes: &[u8]) -> Result<(), Fault> {
+pub(super) fn put_blob(connection: &Connection, address: &BlobHash, bytes: &[u8]) -> Result<(), SqliteFault> {
     let Some(hash) = content::hash_of(address) else { return Ok(()) };
     let mut statement = connection.prepare_cached(
         "INSERT INTO blobs (hash, created, bytes) VALUES (?, unixepoch(), ?)

@@ -10,7 +10,7 @@ use lariat_core::id::SessionId;
 use lariat_core::store::{BlobHash, StoreError};
 use rusqlite::Connection;
 
-use super::fault::{Fault, is_damage, no_session};
+use super::fault::{SqliteFault, is_damage, no_session};
 use super::rows::{self, JournalEnd, RecordSlot, SessionRow};
 use crate::content;
 use crate::record::Chain;
@@ -19,7 +19,10 @@ use crate::record::Chain;
 const FINDINGS: u32 = 20;
 
 /// Checks every record of a journal, the blobs it references, and the database.
-pub(super) fn verify(connection: &Connection, session_id: &SessionId) -> Result<VerificationReport, Fault> {
+pub(super) fn verify(
+    connection: &Connection,
+    session_id: &SessionId,
+) -> Result<VerificationReport, SqliteFault> {
     let mut verdict = journal(connection, session_id)?;
     let own = quick_check(connection)?;
     verdict.damage.extend(own.into_iter().map(|note| Damage::new(None, None, DamageKind::Garbage, note)));
@@ -27,7 +30,10 @@ pub(super) fn verify(connection: &Connection, session_id: &SessionId) -> Result<
 }
 
 /// Checks every record of a journal and the blobs it references.
-pub(super) fn journal(connection: &Connection, session_id: &SessionId) -> Result<VerificationReport, Fault> {
+pub(super) fn journal(
+    connection: &Connection,
+    session_id: &SessionId,
+) -> Result<VerificationReport, SqliteFault> {
     let session = SessionRow::existing(connection, session_id)?.ok_or_else(|| no_session(session_id))?;
     let head = JournalEnd::of(connection, &session)?.head;
     let segments = rows::segments(connection, &session, head)?;
@@ -51,7 +57,7 @@ pub(super) fn journal(connection: &Connection, session_id: &SessionId) -> Result
 }
 
 /// Runs SQLite's check of its pages. Must not run in a write transaction, because a failing check aborts it.
-fn quick_check(connection: &Connection) -> Result<Vec<String>, Fault> {
+fn quick_check(connection: &Connection) -> Result<Vec<String>, SqliteFault> {
     let mut statement = connection.prepare(&format!("PRAGMA quick_check({FINDINGS})"))?;
     let mut findings = Vec::new();
     for finding in statement.query_map([], |row| row.get::<_, String>(0))? {
@@ -74,7 +80,7 @@ fn inspect(
     found: RecordSlot,
     previous: Option<Chain>,
     blobs: &mut HashMap<BlobHash, bool>,
-) -> Result<Option<(DamageKind, String)>, Fault> {
+) -> Result<Option<(DamageKind, String)>, SqliteFault> {
     let Some(record) = &found.record else {
         return Ok(Some((DamageKind::Missing, "the record is missing".to_owned())));
     };
@@ -98,8 +104,8 @@ fn inspect(
     match rows::event(connection, found) {
         Ok(_) => Ok(None),
         // A record that this version cannot read is not damaged, and must not be repaired.
-        Err(newer @ Fault::Refused(StoreError::Newer { .. })) => Err(newer),
-        Err(Fault::Refused(error)) => Ok(Some((DamageKind::Garbage, error.to_string()))),
+        Err(newer @ SqliteFault::Refused(StoreError::Newer { .. })) => Err(newer),
+        Err(SqliteFault::Refused(error)) => Ok(Some((DamageKind::Garbage, error.to_string()))),
         Err(failed) => Err(failed),
     }
 }
@@ -110,14 +116,14 @@ fn is_blob_valid(
     address: &BlobHash,
     needed: bool,
     blobs: &mut HashMap<BlobHash, bool>,
-) -> Result<bool, Fault> {
+) -> Result<bool, SqliteFault> {
     if let Some(sound) = blobs.get(address) {
         return Ok(*sound);
     }
     let sound = match rows::blob(connection, address) {
         Ok(_) => true,
-        Err(Fault::Refused(StoreError::NotFound(_))) => !needed,
-        Err(Fault::Refused(_)) => false,
+        Err(SqliteFault::Refused(StoreError::NotFound(_))) => !needed,
+        Err(SqliteFault::Refused(_)) => false,
         Err(failed) => return Err(failed),
     };
     // Do not cache a blob that is only mentioned and missing: a later event may need it.

@@ -15,7 +15,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::Semaphore;
 
-use super::fault::{Fault, is_busy};
+use super::fault::{SqliteFault, is_busy};
 use super::schema;
 use crate::files;
 
@@ -66,7 +66,7 @@ impl DatabaseLocation {
     }
 
     /// Opens the writing connection.
-    pub(super) fn open(&self, durability: Durability, missing: IfMissing) -> Result<Connection, Fault> {
+    pub(super) fn open(&self, durability: Durability, missing: IfMissing) -> Result<Connection, SqliteFault> {
         if rusqlite::version_number() < OLDEST_SQLITE {
             let version = rusqlite::version();
             return Err(unavailable(format!(
@@ -104,18 +104,18 @@ impl DatabaseLocation {
     }
 }
 
-fn unavailable(what: String) -> Fault {
-    Fault::Refused(StoreError::Unavailable(what))
+fn unavailable(what: String) -> SqliteFault {
+    SqliteFault::Refused(StoreError::Unavailable(what))
 }
 
-fn connect(path: &Path, missing: IfMissing) -> Result<Connection, Fault> {
+fn connect(path: &Path, missing: IfMissing) -> Result<Connection, SqliteFault> {
     let create =
         if missing == IfMissing::Create { OpenFlags::SQLITE_OPEN_CREATE } else { OpenFlags::empty() };
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | create;
     Ok(Connection::open_with_flags(path, flags)?)
 }
 
-fn configure(connection: &Connection) -> Result<(), Fault> {
+fn configure(connection: &Connection) -> Result<(), SqliteFault> {
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.pragma_update(None, "foreign_keys", false)?;
@@ -125,7 +125,7 @@ fn configure(connection: &Connection) -> Result<(), Fault> {
 }
 
 /// Switches to WAL mode. Two processes that create the same database both switch it, and SQLite does not wait there.
-fn use_wal(connection: &Connection) -> Result<(), Fault> {
+fn use_wal(connection: &Connection) -> Result<(), SqliteFault> {
     const ATTEMPTS: usize = 20;
     for attempt in 1.. {
         match connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0)) {
@@ -187,7 +187,7 @@ impl ReaderPool {
     /// Runs `work` in one read transaction, on a thread that may block.
     pub(super) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
-        mut work: impl FnMut(&Connection) -> Result<T, Fault> + Send + 'static,
+        mut work: impl FnMut(&Connection) -> Result<T, SqliteFault> + Send + 'static,
     ) -> Result<T, StoreError> {
         let permit = Arc::clone(&self.permits).acquire_owned().await;
         let permit = permit.map_err(|error| StoreError::Unavailable(error.to_string()))?;
@@ -199,7 +199,7 @@ impl ReaderPool {
                 let transaction = connection.unchecked_transaction()?;
                 work(&transaction)
             })();
-            if !matches!(read, Err(Fault::Failed(_))) {
+            if !matches!(read, Err(SqliteFault::Failed(_))) {
                 readers.keep(generation, connection);
             }
             read
@@ -210,7 +210,7 @@ impl ReaderPool {
         }
     }
 
-    fn connection(&self) -> Result<(u64, Connection), Fault> {
+    fn connection(&self) -> Result<(u64, Connection), SqliteFault> {
         if let Some(kept) = self.idle().pop() {
             return Ok(kept);
         }
@@ -219,7 +219,7 @@ impl ReaderPool {
     }
 
     /// Opens a reading connection outside the pool.
-    pub(super) fn open(&self) -> Result<Connection, Fault> {
+    pub(super) fn open(&self) -> Result<Connection, SqliteFault> {
         let connection = connect(&self.path, IfMissing::Fail)?;
         configure(&connection)?;
         connection.pragma_update(None, "query_only", true)?;

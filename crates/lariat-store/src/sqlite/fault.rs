@@ -8,31 +8,31 @@ use rusqlite::ErrorCode;
 
 /// Why an operation failed.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum SqliteFault {
     /// The store rejected the request of one caller. Nothing was written.
     Refused(StoreError),
     /// The database failed.
     Failed(rusqlite::Error),
 }
 
-impl From<StoreError> for Fault {
+impl From<StoreError> for SqliteFault {
     fn from(error: StoreError) -> Self {
         Self::Refused(error)
     }
 }
 
-impl From<rusqlite::Error> for Fault {
+impl From<rusqlite::Error> for SqliteFault {
     fn from(error: rusqlite::Error) -> Self {
         Self::Failed(error)
     }
 }
 
-impl From<Fault> for StoreError {
-    fn from(fault: Fault) -> Self {
+impl From<SqliteFault> for StoreError {
+    fn from(fault: SqliteFault) -> Self {
         match fault {
-            Fault::Refused(error) => error,
-            Fault::Failed(error) if is_damage(&error) => Self::Damaged(error.to_string()),
-            Fault::Failed(error) => Self::Unavailable(error.to_string()),
+            SqliteFault::Refused(error) => error,
+            SqliteFault::Failed(error) if is_damage(&error) => Self::Damaged(error.to_string()),
+            SqliteFault::Failed(error) => Self::Unavailable(error.to_string()),
         }
     }
 }
@@ -60,6 +60,6 @@ pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
 }
 
 /// The error for a session that does not exist.
-pub(super) fn no_session(session_id: &lariat_core::id::SessionId) -> Fault {
-    Fault::Refused(StoreError::NotFound(format!("session {session_id}")))
+pub(super) fn no_session(session_id: &lariat_core::id::SessionId) -> SqliteFault {
+    SqliteFault::Refused(StoreError::NotFound(format!("session {session_id}")))
 }

@@ -11,7 +11,7 @@ use lariat_core::id::SessionId;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 
-use super::fault::Fault;
+use super::fault::SqliteFault;
 use super::projection::limit_of;
 use super::rows::{self, SessionRow, int, uint};
 use super::settle;
@@ -23,7 +23,7 @@ const MAX_EVENTS: u64 = 1_000;
 const MAX_BYTES: usize = 1 << 20;
 
 /// Returns the sessions that match a query, newest first.
-pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<SessionSummary>, Fault> {
+pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<SessionSummary>, SqliteFault> {
     let mut sql = "SELECT id, parent, summary FROM sessions WHERE kept IS NULL AND folded > 0".to_owned();
     let mut values: Vec<Value> = Vec::new();
     let mut and = |condition: &str, new: Vec<Value>| {
@@ -67,7 +67,7 @@ pub(super) fn list(connection: &Connection, query: &ListQuery) -> Result<Vec<Ses
 pub(super) fn list_without_writer(
     connection: &Connection,
     query: &ListQuery,
-) -> Result<Vec<SessionSummary>, Fault> {
+) -> Result<Vec<SessionSummary>, SqliteFault> {
     let mut found = list(connection, &ListQuery::default())?;
     let folded = settle::fold_unsettled(connection, &[])?;
     found.retain(|summary| folded.iter().all(|folded| folded.summary.session_id != summary.session_id));
@@ -94,7 +94,7 @@ pub(super) struct IndexRange {
 }
 
 /// Returns some of the events that are not indexed yet, or nothing if all are.
-pub(super) fn unindexed_ranges(connection: &Connection) -> Result<Vec<IndexRange>, Fault> {
+pub(super) fn unindexed_ranges(connection: &Connection) -> Result<Vec<IndexRange>, SqliteFault> {
     let mut statement = connection
         .prepare_cached("SELECT no, indexed, head FROM sessions WHERE kept IS NULL AND indexed < head")?;
     let mut rows = statement.query([])?;
@@ -108,7 +108,7 @@ pub(super) fn unindexed_ranges(connection: &Connection) -> Result<Vec<IndexRange
             match rows::event(connection, found) {
                 Ok(event) => words.extend(searchable_text(&event).map(words_of).unwrap_or_default()),
                 // An unreadable event has no words.
-                Err(Fault::Refused(_)) => {}
+                Err(SqliteFault::Refused(_)) => {}
                 Err(failed) => return Err(failed),
             }
             Ok(())
@@ -131,7 +131,7 @@ fn words_of(text: String) -> Vec<String> {
 }
 
 /// Adds words to the index, unless another writer did.
-pub(super) fn index(connection: &Connection, ranges: &[IndexRange]) -> Result<(), Fault> {
+pub(super) fn index(connection: &Connection, ranges: &[IndexRange]) -> Result<(), SqliteFault> {
     for IndexRange { no, from, to, words } in ranges {
         let mut advance =
             connection.prepare_cached("UPDATE sessions SET indexed = ? WHERE no = ? AND indexed = ?")?;
@@ -144,7 +144,7 @@ pub(super) fn index(connection: &Connection, ranges: &[IndexRange]) -> Result<()
 }
 
 /// Removes a session from the index.
-pub(super) fn unindex(connection: &Connection, no: i64) -> Result<(), Fault> {
+pub(super) fn unindex(connection: &Connection, no: i64) -> Result<(), SqliteFault> {
     connection
         .prepare_cached("DELETE FROM search WHERE rowid >= ? AND rowid < ?")?
         .execute([no << 32, (no + 1) << 32])?;
@@ -153,7 +153,7 @@ pub(super) fn unindex(connection: &Connection, no: i64) -> Result<(), Fault> {
 }
 
 /// Empties the index. The next search fills it again.
-pub(super) fn reset(connection: &Connection) -> Result<(), Fault> {
+pub(super) fn reset(connection: &Connection) -> Result<(), SqliteFault> {
     connection.execute_batch(
         "INSERT INTO search (search) VALUES ('delete-all'); UPDATE sessions SET indexed = 0",
     )?;

@@ -11,7 +11,7 @@ use lariat_core::id::SessionId;
 use lariat_core::store::{Snapshot, StoreError};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::fault::{Fault, no_session};
+use super::fault::{SqliteFault, no_session};
 use super::list;
 use super::projection;
 use super::rows::{self, SessionRow, int, uint};
@@ -28,7 +28,7 @@ pub(super) fn fork(
     from: &SessionId,
     at_seq: u64,
     to: &SessionId,
-) -> Result<(), Fault> {
+) -> Result<(), SqliteFault> {
     let connection = transaction.connection;
     let parent = SessionRow::existing(connection, from)?.ok_or_else(|| no_session(from))?;
     let session = transaction.session(from)?;
@@ -69,7 +69,7 @@ fn owner_and_chain(
     connection: &Connection,
     session: &SessionRow,
     seq: u64,
-) -> Result<(Option<i64>, Chain), Fault> {
+) -> Result<(Option<i64>, Chain), SqliteFault> {
     let segments = rows::segments(connection, session, seq + 1)?;
     let mut chain = None;
     rows::walk(connection, &segments, &(seq..seq + 1), |found| {
@@ -80,7 +80,7 @@ fn owner_and_chain(
     Ok((segments.last().map(|segment| segment.no), chain.ok_or_else(damaged)?))
 }
 
-fn root(connection: &Connection, mut session: SessionRow) -> Result<SessionRow, Fault> {
+fn root(connection: &Connection, mut session: SessionRow) -> Result<SessionRow, SqliteFault> {
     while let Some(parent) = session.fork_of {
         session = SessionRow::at(connection, parent)?;
     }
@@ -88,7 +88,10 @@ fn root(connection: &Connection, mut session: SessionRow) -> Result<SessionRow, 
 }
 
 /// Deletes a session. The events that forks share stay until no fork needs them.
-pub(super) fn delete(transaction: &mut WriteTransaction<'_>, session_id: &SessionId) -> Result<(), Fault> {
+pub(super) fn delete(
+    transaction: &mut WriteTransaction<'_>,
+    session_id: &SessionId,
+) -> Result<(), SqliteFault> {
     let connection = transaction.connection;
     let session = transaction.session(session_id)?;
     let (no, head, chain) = (session.no, session.head, session.chain);
@@ -104,7 +107,7 @@ pub(super) fn delete(transaction: &mut WriteTransaction<'_>, session_id: &Sessio
 }
 
 /// Updates `kept` of the deleted ancestors, because a fork needs fewer of their events now.
-fn release(connection: &Connection, mut above: Option<i64>) -> Result<(), Fault> {
+fn release(connection: &Connection, mut above: Option<i64>) -> Result<(), SqliteFault> {
     while let Some(no) = above {
         let session = SessionRow::at(connection, no)?;
         let kept = needed_length(connection, no)?;
@@ -118,7 +121,7 @@ fn release(connection: &Connection, mut above: Option<i64>) -> Result<(), Fault>
 }
 
 /// Returns how many events of a session its forks need: existing forks, and deleted forks that are needed themselves.
-fn needed_length(connection: &Connection, no: i64) -> Result<u64, Fault> {
+fn needed_length(connection: &Connection, no: i64) -> Result<u64, SqliteFault> {
     let mut statement = connection.prepare_cached(
         "SELECT coalesce(max(min(fork_seq, coalesce(kept, fork_seq))), 0) FROM sessions WHERE fork_of = ?",
     )?;
@@ -129,7 +132,7 @@ fn needed_length(connection: &Connection, no: i64) -> Result<u64, Fault> {
 pub(super) fn collect_garbage(
     transaction: &mut WriteTransaction<'_>,
     grace: Duration,
-) -> Result<GarbageReport, Fault> {
+) -> Result<GarbageReport, SqliteFault> {
     let connection = transaction.connection;
     let mut freed = GarbageReport::default();
     let mut statement = connection
@@ -156,7 +159,7 @@ pub(super) fn collect_garbage(
 }
 
 /// Removes the events of a deleted session from position `kept` on. Returns the number of bytes of their bodies.
-pub(super) fn purge(connection: &Connection, session: &SessionRow, kept: u64) -> Result<u64, Fault> {
+pub(super) fn purge(connection: &Connection, session: &SessionRow, kept: u64) -> Result<u64, SqliteFault> {
     let (no, from) = (session.no, kept.max(session.fork_seq));
     let mut bytes = 0;
     for (place, count) in rows::places(connection, no, &(from..session.head))? {
@@ -188,7 +191,7 @@ pub(super) fn put_snapshot(
     transaction: &mut WriteTransaction<'_>,
     session_id: &SessionId,
     snapshot: &Snapshot,
-) -> Result<(), Fault> {
+) -> Result<(), SqliteFault> {
     let no = transaction.session(session_id)?.no;
     let connection = transaction.connection;
     connection
@@ -208,7 +211,7 @@ pub(super) fn snapshot(
     connection: &Connection,
     session_id: &SessionId,
     seq: u64,
-) -> Result<Option<Snapshot>, Fault> {
+) -> Result<Option<Snapshot>, SqliteFault> {
     let (mut best, mut at_most): (Option<Snapshot>, u64) = (None, seq);
     let mut above = SessionRow::existing(connection, session_id)?;
     while let Some(session) = above {

@@ -12,12 +12,12 @@ use lariat_core::time::Timestamp;
 use memchr::memmem;
 use rusqlite::{Connection, params};
 
-use super::fault::{Fault, no_session};
+use super::fault::{SqliteFault, no_session};
 use super::rows::{self, JournalEnd, RecordSlot, SessionRow, int, uint};
 use crate::record::{Chain, SealedRecord};
 
 /// Adds the rows of an event.
-pub(super) fn project(connection: &Connection, no: i64, record: &EventRecord) -> Result<(), Fault> {
+pub(super) fn project(connection: &Connection, no: i64, record: &EventRecord) -> Result<(), SqliteFault> {
     let (seq, at) = (int(record.seq), int(record.timestamp.as_millis()));
     match &record.event {
         AgentEvent::Checkpoint { label, message_id } => {
@@ -47,23 +47,23 @@ fn insert_learning(
     (no, seq, at): (i64, i64, i64),
     id: &str,
     learning: Option<String>,
-) -> Result<(), Fault> {
+) -> Result<(), SqliteFault> {
     connection
         .prepare_cached("INSERT OR REPLACE INTO learnings VALUES (?, ?, ?, ?, ?)")?
         .execute(params![no, seq, at, id, learning])?;
     Ok(())
 }
 
-fn json(value: &impl serde::Serialize) -> Result<String, Fault> {
-    serde_json::to_string(value).map_err(|error| Fault::Refused(StoreError::Damaged(error.to_string())))
+fn json(value: &impl serde::Serialize) -> Result<String, SqliteFault> {
+    serde_json::to_string(value).map_err(|error| SqliteFault::Refused(StoreError::Damaged(error.to_string())))
 }
 
-fn parse_json<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Fault> {
-    serde_json::from_str(json).map_err(|error| Fault::Refused(StoreError::Damaged(error.to_string())))
+fn parse_json<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, SqliteFault> {
+    serde_json::from_str(json).map_err(|error| SqliteFault::Refused(StoreError::Damaged(error.to_string())))
 }
 
 /// Removes the rows of a session from a position on.
-pub(super) fn remove(connection: &Connection, no: i64, from_seq: u64) -> Result<(), Fault> {
+pub(super) fn remove(connection: &Connection, no: i64, from_seq: u64) -> Result<(), SqliteFault> {
     for sql in [
         "DELETE FROM checkpoints WHERE no = ? AND seq >= ?",
         "DELETE FROM learnings WHERE no = ? AND seq >= ?",
@@ -75,7 +75,7 @@ pub(super) fn remove(connection: &Connection, no: i64, from_seq: u64) -> Result<
 }
 
 /// Rebuilds the tables from all events.
-pub(super) fn rebuild(connection: &Connection) -> Result<(), Fault> {
+pub(super) fn rebuild(connection: &Connection) -> Result<(), SqliteFault> {
     connection.execute_batch("DELETE FROM checkpoints; DELETE FROM learnings; DELETE FROM goals")?;
     let kinds = ["Checkpoint", "Learned", "Unlearned", "GoalChanged"];
     let finders: Vec<_> =
@@ -99,7 +99,10 @@ pub(super) fn rebuild(connection: &Connection) -> Result<(), Fault> {
 }
 
 /// Returns the checkpoints of a session, including those of the events it shares with its ancestors, oldest first.
-pub(super) fn checkpoints(connection: &Connection, session_id: &SessionId) -> Result<Vec<Checkpoint>, Fault> {
+pub(super) fn checkpoints(
+    connection: &Connection,
+    session_id: &SessionId,
+) -> Result<Vec<Checkpoint>, SqliteFault> {
     let session = SessionRow::existing(connection, session_id)?.ok_or_else(|| no_session(session_id))?;
     let head = JournalEnd::of(connection, &session)?.head;
     let mut found = Vec::new();
@@ -129,7 +132,7 @@ pub(super) fn learnings(
     connection: &Connection,
     tag: Option<&str>,
     limit: usize,
-) -> Result<Vec<SessionLearning>, Fault> {
+) -> Result<Vec<SessionLearning>, SqliteFault> {
     let mut statement = connection.prepare_cached(
         "SELECT s.id, l.at, l.learning FROM learnings l JOIN sessions s ON s.no = l.no
          WHERE l.learning IS NOT NULL AND (s.kept IS NULL OR l.seq < s.kept) AND NOT EXISTS (
@@ -152,7 +155,7 @@ pub(super) fn learnings(
 }
 
 /// Returns the current state of all goals, most recent change first.
-pub(super) fn goals(connection: &Connection) -> Result<Vec<SessionGoal>, Fault> {
+pub(super) fn goals(connection: &Connection) -> Result<Vec<SessionGoal>, SqliteFault> {
     let mut statement = connection.prepare_cached(
         "SELECT s.id, g.at, g.goal FROM goals g JOIN sessions s ON s.no = g.no
          WHERE (s.kept IS NULL OR g.seq < s.kept) AND NOT EXISTS (

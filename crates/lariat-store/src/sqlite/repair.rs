@@ -14,7 +14,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::append;
 use super::check;
-use super::fault::{Fault, is_damage, no_session};
+use super::fault::{SqliteFault, is_damage, no_session};
 use super::list;
 use super::projection;
 use super::rows::{self, JournalEnd, RecordSlot, SessionRow, int, uint};
@@ -38,7 +38,7 @@ pub(super) fn repair(
     source: &Connection,
     session_id: &SessionId,
     pages: PageHealth,
-) -> Result<(), Fault> {
+) -> Result<(), SqliteFault> {
     let verdict = check::journal(source, session_id)?;
     let Some(first) = verdict.damage.iter().filter_map(|damage| damage.seq).min() else {
         return Ok(());
@@ -75,7 +75,7 @@ fn reseal(
     source: &Connection,
     range: &ResealRange,
     pages: PageHealth,
-) -> Result<Vec<ResealRange>, Fault> {
+) -> Result<Vec<ResealRange>, SqliteFault> {
     let (connection, no, from) = (transaction.connection, range.no, range.from);
     let session = SessionRow::at(source, no)?;
     let tail = JournalEnd::of(source, &session)?;
@@ -127,7 +127,7 @@ fn reseal(
 }
 
 /// Removes everything derived from a session's events after this position.
-fn clear(connection: &Connection, no: i64, from: u64) -> Result<(), Fault> {
+fn clear(connection: &Connection, no: i64, from: u64) -> Result<(), SqliteFault> {
     projection::remove(connection, no, from)?;
     list::unindex(connection, no)?;
     connection.prepare_cached("DELETE FROM blob_refs WHERE no = ? AND seq >= ?")?.execute([no, int(from)])?;
@@ -143,7 +143,7 @@ fn reset_row(
     base: Chain,
     head: u64,
     chain: Chain,
-) -> Result<(), Fault> {
+) -> Result<(), SqliteFault> {
     let before = settle::summary(connection, session.no)?;
     let summary = settle::empty(before.session_id, before.parent);
     connection
@@ -162,7 +162,7 @@ fn reset_row(
 }
 
 /// Returns the forks that share events after this position.
-fn forks(connection: &Connection, no: i64, from: u64) -> Result<Vec<ResealRange>, Fault> {
+fn forks(connection: &Connection, no: i64, from: u64) -> Result<Vec<ResealRange>, SqliteFault> {
     let mut statement = connection
         .prepare_cached("SELECT no, fork_seq, base FROM sessions WHERE fork_of = ? AND fork_seq > ?")?;
     let forks = statement.query_map([no, int(from)], |row| {
@@ -172,12 +172,12 @@ fn forks(connection: &Connection, no: i64, from: u64) -> Result<Vec<ResealRange>
 }
 
 /// Returns the body and event of a record that is whole and readable, including the blobs it needs.
-fn read_intact(connection: &Connection, found: RecordSlot) -> Result<Option<(Vec<u8>, Event)>, Fault> {
+fn read_intact(connection: &Connection, found: RecordSlot) -> Result<Option<(Vec<u8>, Event)>, SqliteFault> {
     let body = found.record.as_ref().map(|record| record.body.clone());
     match rows::event(connection, found) {
         Ok(event) => Ok(body.map(|body| (body, Event::new(event)))),
-        Err(newer @ Fault::Refused(StoreError::Newer { .. })) => Err(newer),
-        Err(Fault::Refused(_)) => Ok(None),
+        Err(newer @ SqliteFault::Refused(StoreError::Newer { .. })) => Err(newer),
+        Err(SqliteFault::Refused(_)) => Ok(None),
         Err(failed) => Err(failed),
     }
 }
@@ -188,7 +188,7 @@ fn quarantine(
     source: &Connection,
     (no, seq): (i64, u64),
     place: Option<i64>,
-) -> Result<(), Fault> {
+) -> Result<(), SqliteFault> {
     let mut select = source.prepare_cached("SELECT no, seq, chain, crc, body FROM events WHERE place = ?")?;
     let there = select.query_row([place], |row| {
         (0..5).map(|column| row.get::<_, Value>(column)).collect::<rusqlite::Result<Vec<_>>>()
@@ -208,7 +208,7 @@ fn quarantine(
 }
 
 /// Returns the event that replaces a lost record.
-fn lost_event(seq: u64, timestamp: Timestamp) -> Result<(Vec<u8>, Event), Fault> {
+fn lost_event(seq: u64, timestamp: Timestamp) -> Result<(Vec<u8>, Event), SqliteFault> {
     let event = EventRecord {
         v: FORMAT_VERSION,
         seq,

@@ -12,7 +12,7 @@ use lariat_core::store::{BlobHash, StoreError};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::fault::{Fault, is_damage};
+use super::fault::{SqliteFault, is_damage};
 use crate::content;
 use crate::record::{self, Chain, SealedRecord};
 
@@ -66,21 +66,26 @@ impl SessionRow {
     }
 
     /// Returns the session with this id, even if it was deleted.
-    pub(super) fn of(connection: &Connection, session_id: &SessionId) -> Result<Option<Self>, Fault> {
+    pub(super) fn of(connection: &Connection, session_id: &SessionId) -> Result<Option<Self>, SqliteFault> {
         let mut statement = connection.prepare_cached(BY_ID)?;
         Ok(statement.query_row([session_id.as_str()], Self::read).optional()?)
     }
 
     /// Returns the session with this id, unless it was deleted.
-    pub(super) fn existing(connection: &Connection, session_id: &SessionId) -> Result<Option<Self>, Fault> {
+    pub(super) fn existing(
+        connection: &Connection,
+        session_id: &SessionId,
+    ) -> Result<Option<Self>, SqliteFault> {
         Ok(Self::of(connection, session_id)?.filter(|row| row.kept.is_none()))
     }
 
     /// Returns the session with this number.
-    pub(super) fn at(connection: &Connection, no: i64) -> Result<Self, Fault> {
+    pub(super) fn at(connection: &Connection, no: i64) -> Result<Self, SqliteFault> {
         let mut statement = connection.prepare_cached(BY_NO)?;
         let row = statement.query_row([no], Self::read).optional()?;
-        row.ok_or_else(|| Fault::Refused(StoreError::Damaged(format!("session number {no} is missing"))))
+        row.ok_or_else(|| {
+            SqliteFault::Refused(StoreError::Damaged(format!("session number {no} is missing")))
+        })
     }
 }
 
@@ -97,7 +102,7 @@ pub(super) struct JournalEnd {
 
 impl JournalEnd {
     /// Searches from where the session was last settled: few events can follow.
-    pub(super) fn of(connection: &Connection, session: &SessionRow) -> Result<Self, Fault> {
+    pub(super) fn of(connection: &Connection, session: &SessionRow) -> Result<Self, SqliteFault> {
         let mut tail = Self { head: session.head, chain: session.chain, place: None };
         if !session.unsettled {
             return Ok(tail);
@@ -126,7 +131,7 @@ impl JournalEnd {
 }
 
 /// Returns the number of events of a session, or 0 if it does not exist.
-pub(super) fn head(connection: &Connection, session_id: &SessionId) -> Result<u64, Fault> {
+pub(super) fn head(connection: &Connection, session_id: &SessionId) -> Result<u64, SqliteFault> {
     match SessionRow::existing(connection, session_id)? {
         Some(session) => Ok(JournalEnd::of(connection, &session)?.head),
         None => Ok(0),
@@ -145,7 +150,7 @@ pub(super) fn segments(
     connection: &Connection,
     session: &SessionRow,
     head: u64,
-) -> Result<Vec<JournalSegment>, Fault> {
+) -> Result<Vec<JournalSegment>, SqliteFault> {
     let mut segments = Vec::new();
     let (mut end, mut at) = (head, session.clone());
     loop {
@@ -176,8 +181,8 @@ pub(super) fn walk(
     connection: &Connection,
     segments: &[JournalSegment],
     seqs: &Range<u64>,
-    mut take: impl FnMut(RecordSlot) -> Result<(), Fault>,
-) -> Result<(), Fault> {
+    mut take: impl FnMut(RecordSlot) -> Result<(), SqliteFault>,
+) -> Result<(), SqliteFault> {
     for segment in segments {
         let wanted = segment.seqs.start.max(seqs.start)..segment.seqs.end.min(seqs.end);
         if wanted.is_empty() {
@@ -199,7 +204,7 @@ pub(super) fn walk(
 }
 
 /// Returns the runs that cover these positions, as pairs of first position and first row.
-fn runs(connection: &Connection, no: i64, seqs: &Range<u64>) -> Result<Vec<(u64, i64)>, Fault> {
+fn runs(connection: &Connection, no: i64, seqs: &Range<u64>) -> Result<Vec<(u64, i64)>, SqliteFault> {
     let mut statement = connection.prepare_cached(
         "SELECT seq, place FROM runs WHERE no = ?1 AND seq < ?3
          AND seq >= coalesce((SELECT max(seq) FROM runs WHERE no = ?1 AND seq <= ?2), 0) ORDER BY seq",
@@ -210,7 +215,11 @@ fn runs(connection: &Connection, no: i64, seqs: &Range<u64>) -> Result<Vec<(u64,
 }
 
 /// Returns the rows of a session's own events at these positions, as pairs of first row and count.
-pub(super) fn places(connection: &Connection, no: i64, seqs: &Range<u64>) -> Result<Vec<(i64, u64)>, Fault> {
+pub(super) fn places(
+    connection: &Connection,
+    no: i64,
+    seqs: &Range<u64>,
+) -> Result<Vec<(i64, u64)>, SqliteFault> {
     let runs = runs(connection, no, seqs)?;
     let ends = runs.iter().skip(1).map(|(seq, _)| *seq).chain([seqs.end]);
     let parts = runs.iter().zip(ends).map(|((start, place), end)| {
@@ -225,8 +234,8 @@ fn walk_run(
     no: i64,
     place: i64,
     seqs: Range<u64>,
-    take: &mut impl FnMut(RecordSlot) -> Result<(), Fault>,
-) -> Result<(), Fault> {
+    take: &mut impl FnMut(RecordSlot) -> Result<(), SqliteFault>,
+) -> Result<(), SqliteFault> {
     let mut statement = connection.prepare_cached(
         "SELECT place, no, seq, chain, crc, body FROM events WHERE place >= ?1 AND place < ?2 ORDER BY place
          LIMIT ?2 - ?1",
@@ -255,7 +264,12 @@ fn walk_run(
 }
 
 /// Returns one record, if its page can be read.
-fn single(connection: &Connection, no: i64, place: i64, seq: u64) -> Result<Option<SealedRecord>, Fault> {
+fn single(
+    connection: &Connection,
+    no: i64,
+    place: i64,
+    seq: u64,
+) -> Result<Option<SealedRecord>, SqliteFault> {
     let mut statement =
         connection.prepare_cached("SELECT place, no, seq, chain, crc, body FROM events WHERE place = ?")?;
     match statement.query_row([place], |row| record_from_row(row, no, seq)) {
@@ -292,15 +306,15 @@ fn bytes<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a [u8]> {
 }
 
 /// Returns the event of a record, which must exist and be whole.
-pub(super) fn event(connection: &Connection, found: RecordSlot) -> Result<EventRecord, Fault> {
+pub(super) fn event(connection: &Connection, found: RecordSlot) -> Result<EventRecord, SqliteFault> {
     let RecordSlot { seq, record, .. } = found;
-    let damaged = |what: &str| Fault::Refused(StoreError::Damaged(format!("event {seq} {what}")));
+    let damaged = |what: &str| SqliteFault::Refused(StoreError::Damaged(format!("event {seq} {what}")));
     let record = record.ok_or_else(|| damaged("is missing"))?;
     if !record.is_whole() {
         return Err(damaged("is damaged (checksum mismatch)"));
     }
     let unpacked = content::unpack(&record.body, |address| match blob(connection, address) {
-        Err(Fault::Refused(StoreError::NotFound(what))) => {
+        Err(SqliteFault::Refused(StoreError::NotFound(what))) => {
             Err(StoreError::Damaged(format!("event {seq}: {what} is missing")))
         }
         other => Ok(other?),
@@ -309,15 +323,15 @@ pub(super) fn event(connection: &Connection, found: RecordSlot) -> Result<EventR
 }
 
 /// Returns the bytes of a blob and verifies their hash.
-pub(super) fn blob(connection: &Connection, address: &BlobHash) -> Result<Vec<u8>, Fault> {
-    let missing = || Fault::Refused(StoreError::NotFound(format!("blob {}", address.0)));
+pub(super) fn blob(connection: &Connection, address: &BlobHash) -> Result<Vec<u8>, SqliteFault> {
+    let missing = || SqliteFault::Refused(StoreError::NotFound(format!("blob {}", address.0)));
     let hash = content::hash_of(address).ok_or_else(missing)?;
     let mut statement = connection.prepare_cached("SELECT bytes FROM blobs WHERE hash = ?")?;
     let bytes: Vec<u8> =
         statement.query_row([hash], |row| Ok(bytes(row, 0)?.to_vec())).optional()?.ok_or_else(missing)?;
     if content::address(&bytes) != *address {
         let what = format!("blob {} does not match its hash", address.0);
-        return Err(Fault::Refused(StoreError::Damaged(what)));
+        return Err(SqliteFault::Refused(StoreError::Damaged(what)));
     }
     Ok(bytes)
 }

@@ -15,7 +15,7 @@
 use lariat_core::store::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::fault::Fault;
+use super::fault::SqliteFault;
 use super::projection;
 use super::rows::{int, uint};
 
@@ -128,7 +128,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
 const PROJECTIONS: usize = 2;
 
 /// Migrates a database to the current version.
-pub(super) fn migrate(connection: &mut Connection) -> Result<(), Fault> {
+pub(super) fn migrate(connection: &mut Connection) -> Result<(), SqliteFault> {
     while version(connection)? < MIGRATIONS.len() {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         // Check again: another process may have migrated before this transaction began.
@@ -145,11 +145,11 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), Fault> {
     Ok(())
 }
 
-fn version(connection: &Connection) -> Result<usize, Fault> {
+fn version(connection: &Connection) -> Result<usize, SqliteFault> {
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     match usize::try_from(version) {
         Ok(version) if version <= MIGRATIONS.len() => Ok(version),
-        _ => Err(Fault::Refused(StoreError::Newer {
+        _ => Err(SqliteFault::Refused(StoreError::Newer {
             what: "the database".to_owned(),
             found: uint(version),
             supported: MIGRATIONS.len() as u64,

@@ -10,7 +10,7 @@ use lariat_core::id::SessionId;
 use lariat_core::store::StoreError;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::fault::Fault;
+use super::fault::SqliteFault;
 use super::rows::{self, JournalEnd, SessionRow, int};
 use super::transaction::{CachedSession, WriteTransaction};
 use crate::SUMMARY_INTERVAL;
@@ -30,12 +30,13 @@ pub(super) enum SettleMode {
 }
 
 /// Serializes a summary for its row.
-pub(super) fn to_json(summary: &SessionSummary) -> Result<String, Fault> {
-    serde_json::to_string(summary).map_err(|error| Fault::Refused(StoreError::Damaged(error.to_string())))
+pub(super) fn to_json(summary: &SessionSummary) -> Result<String, SqliteFault> {
+    serde_json::to_string(summary)
+        .map_err(|error| SqliteFault::Refused(StoreError::Damaged(error.to_string())))
 }
 
 /// Reads the summary of a session's row.
-pub(super) fn summary(connection: &Connection, no: i64) -> Result<SessionSummary, Fault> {
+pub(super) fn summary(connection: &Connection, no: i64) -> Result<SessionSummary, SqliteFault> {
     let mut statement = connection.prepare_cached("SELECT id, parent, summary FROM sessions WHERE no = ?")?;
     Ok(statement.query_row([no], read)?)
 }
@@ -61,7 +62,7 @@ pub(super) fn fold(
     connection: &Connection,
     session: &SessionRow,
     head: u64,
-) -> Result<SessionSummary, Fault> {
+) -> Result<SessionSummary, SqliteFault> {
     let mut summary = summary(connection, session.no)?;
     if summary.events < head {
         let segments = rows::segments(connection, session, head)?;
@@ -70,7 +71,7 @@ pub(super) fn fold(
             match rows::event(connection, found) {
                 Ok(event) => summary.apply(&event),
                 // Include an unreadable event in the number of events.
-                Err(Fault::Refused(_)) => summary.events += 1,
+                Err(SqliteFault::Refused(_)) => summary.events += 1,
                 Err(failed) => return Err(failed),
             }
             Ok(())
@@ -80,7 +81,7 @@ pub(super) fn fold(
 }
 
 /// Stores the fold of a session if its number of events is one that forks start from.
-pub(super) fn store_fold(connection: &Connection, session: &CachedSession) -> Result<(), Fault> {
+pub(super) fn store_fold(connection: &Connection, session: &CachedSession) -> Result<(), SqliteFault> {
     let events = session.summary.events;
     if events.is_multiple_of(SUMMARY_INTERVAL) {
         connection
@@ -95,7 +96,7 @@ pub(super) fn stored_fold(
     connection: &Connection,
     session: &SessionRow,
     events: u64,
-) -> Result<Option<SessionSummary>, Fault> {
+) -> Result<Option<SessionSummary>, SqliteFault> {
     let (mut at, mut at_most) = (session.clone(), events);
     loop {
         let mut statement = connection.prepare_cached(
@@ -119,7 +120,7 @@ pub(super) fn settle(
     connection: &Connection,
     session: &mut CachedSession,
     mode: SettleMode,
-) -> Result<bool, Fault> {
+) -> Result<bool, SqliteFault> {
     let complete = session.summary.events == session.head;
     let marked = mode == SettleMode::KeepOpen && session.unsettled || !complete;
     let current = session.settled == session.head && session.folded == session.summary.events;
@@ -138,7 +139,7 @@ fn write(
     chain: Chain,
     summary: &SessionSummary,
     unsettled: bool,
-) -> Result<(), Fault> {
+) -> Result<(), SqliteFault> {
     let mut statement = connection.prepare_cached(
         "UPDATE sessions SET head = ?2, chain = ?3, unsettled = ?4, folded = ?5, summary = ?6, last_active = ?7,
          cwd = ?8, parent = ?9 WHERE no = ?1",
@@ -165,7 +166,10 @@ pub(super) struct FoldedSummary {
 }
 
 /// Folds the sessions whose rows may be outdated, except those that the writer has just settled.
-pub(super) fn fold_unsettled(connection: &Connection, settled: &[i64]) -> Result<Vec<FoldedSummary>, Fault> {
+pub(super) fn fold_unsettled(
+    connection: &Connection,
+    settled: &[i64],
+) -> Result<Vec<FoldedSummary>, SqliteFault> {
     let mut statement =
         connection.prepare_cached("SELECT no FROM sessions WHERE unsettled AND kept IS NULL")?;
     let numbers: Vec<i64> = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
@@ -179,13 +183,16 @@ pub(super) fn fold_unsettled(connection: &Connection, settled: &[i64]) -> Result
 }
 
 /// Writes summaries that a reader folded, unless their sessions have changed since.
-pub(super) fn store(transaction: &mut WriteTransaction<'_>, folded: &[FoldedSummary]) -> Result<(), Fault> {
+pub(super) fn store(
+    transaction: &mut WriteTransaction<'_>,
+    folded: &[FoldedSummary],
+) -> Result<(), SqliteFault> {
     for FoldedSummary { no, summary } in folded {
         let id = &summary.session_id;
         let session = match transaction.session(id) {
             Ok(session) => session,
             // Deleted meanwhile.
-            Err(Fault::Refused(StoreError::NotFound(_))) => continue,
+            Err(SqliteFault::Refused(StoreError::NotFound(_))) => continue,
             Err(other) => return Err(other),
         };
         if session.no == *no && session.head == summary.events {
@@ -201,14 +208,14 @@ pub(super) fn store(transaction: &mut WriteTransaction<'_>, folded: &[FoldedSumm
 pub(super) fn current_summary(
     connection: &Connection,
     session_id: &SessionId,
-) -> Result<Option<SessionSummary>, Fault> {
+) -> Result<Option<SessionSummary>, SqliteFault> {
     let Some(session) = SessionRow::existing(connection, session_id)? else { return Ok(None) };
     let head = JournalEnd::of(connection, &session)?.head;
     fold(connection, &session, head).map(Some)
 }
 
 /// Resets all summaries so that they are folded again. Keeps the parents of forks.
-pub(super) fn reset(transaction: &mut WriteTransaction<'_>) -> Result<(), Fault> {
+pub(super) fn reset(transaction: &mut WriteTransaction<'_>) -> Result<(), SqliteFault> {
     let connection = transaction.connection;
     transaction.forget_all();
     connection.execute_batch("DELETE FROM folds")?;

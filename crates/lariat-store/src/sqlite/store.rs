@@ -16,7 +16,7 @@ use rusqlite::Connection;
 
 use super::append::{self, Batch};
 use super::database::{DatabaseLocation, ReaderPool};
-use super::fault::{Fault, no_session};
+use super::fault::{SqliteFault, no_session};
 use super::repair::PageHealth;
 use super::rows::{self, JournalEnd, SessionRow};
 use super::settle::SettleMode;
@@ -110,7 +110,7 @@ impl SqliteStore {
 
     async fn read<T: Send + 'static>(
         &self,
-        mut work: impl FnMut(&Connection) -> Result<T, Fault> + Send + 'static,
+        mut work: impl FnMut(&Connection) -> Result<T, SqliteFault> + Send + 'static,
     ) -> Result<T, StoreError> {
         match &self.readers {
             Some(readers) => readers.read(work).await,

@@ -17,7 +17,7 @@ use lariat_core::store::{Durability, StoreError};
 use rusqlite::Connection;
 
 use super::database::{BUSY, DatabaseLocation, IfMissing, ReaderPool, abandon};
-use super::fault::{Fault, is_busy, is_io};
+use super::fault::{SqliteFault, is_busy, is_io};
 use super::file_identity::FileIdentity;
 use super::settle::SettleMode;
 use super::sync::{SyncScope, WalSync};
@@ -355,7 +355,7 @@ fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
 }
 
 fn failed(
-    fault: Fault,
+    fault: SqliteFault,
     failure: impl FnOnce(StoreError) -> TransactionFailure,
 ) -> (TransactionFailure, ConnectionTrust) {
     let trust = trust_after(&fault);
@@ -409,19 +409,19 @@ enum ConnectionTrust {
     LostWithFile,
 }
 
-fn trust_after(fault: &Fault) -> ConnectionTrust {
+fn trust_after(fault: &SqliteFault) -> ConnectionTrust {
     match fault {
-        Fault::Failed(error) if is_busy(error) => ConnectionTrust::Kept,
-        Fault::Failed(error) if is_io(error) => ConnectionTrust::LostWithFile,
-        Fault::Refused(_) => ConnectionTrust::Kept,
-        Fault::Failed(_) => ConnectionTrust::Lost,
+        SqliteFault::Failed(error) if is_busy(error) => ConnectionTrust::Kept,
+        SqliteFault::Failed(error) if is_io(error) => ConnectionTrust::LostWithFile,
+        SqliteFault::Refused(_) => ConnectionTrust::Kept,
+        SqliteFault::Failed(_) => ConnectionTrust::Lost,
     }
 }
 
 /// Writes the bytes of the WAL again and syncs them. After a failed sync, the operating system may have dropped them and marked
 /// the pages as clean: readers still see them, and a second sync succeeds without writing them.
-fn rewrite_wal(connection: &Connection, wal: &Path) -> Result<(), Fault> {
-    let failed = |error: std::io::Error| Fault::Refused(StoreError::Unavailable(error.to_string()));
+fn rewrite_wal(connection: &Connection, wal: &Path) -> Result<(), SqliteFault> {
+    let failed = |error: std::io::Error| SqliteFault::Refused(StoreError::Unavailable(error.to_string()));
     if files::state(wal).map_err(failed)?.is_none_or(|wal| wal.length == 0) {
         return Ok(());
     }

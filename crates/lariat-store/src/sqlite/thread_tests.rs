@@ -32,7 +32,7 @@ impl Drop for TempStore {
 /// Runs one task in a transaction.
 fn write<T: Send + 'static>(
     thread: &mut WriterThread,
-    work: impl FnMut(&mut WriteTransaction<'_>) -> Result<T, Fault> + Send + 'static,
+    work: impl FnMut(&mut WriteTransaction<'_>) -> Result<T, SqliteFault> + Send + 'static,
 ) -> Result<T, StoreError> {
     let (task, mut answer) = PendingWrite::new(work);
     thread.group(vec![Box::new(task)]);

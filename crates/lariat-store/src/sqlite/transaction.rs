@@ -12,7 +12,7 @@ use lariat_core::id::SessionId;
 use lariat_core::store::StoreError;
 use rusqlite::{Connection, params};
 
-use super::fault::{Fault, no_session};
+use super::fault::{SqliteFault, no_session};
 use super::rows::{self, JournalEnd, SessionRow, int};
 use super::settle;
 use crate::files::{Lock, LockError, create_cache_dir};
@@ -105,7 +105,7 @@ impl<'a> WriteTransaction<'a> {
         connection: &'a Connection,
         cache: &'a mut WriterCache,
         locks: Option<PathBuf>,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, SqliteFault> {
         let (taken, released, appended, changes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut transaction = Self { connection, cache, locks, taken, released, appended, changes };
         let mut statement = connection.prepare_cached("PRAGMA data_version")?;
@@ -129,22 +129,22 @@ impl<'a> WriteTransaction<'a> {
     /// Runs `work` in a savepoint, so that work that is rejected after it wrote leaves nothing behind.
     pub(super) fn with_savepoint<T>(
         &mut self,
-        work: impl FnOnce(&mut Self) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
+        work: impl FnOnce(&mut Self) -> Result<T, SqliteFault>,
+    ) -> Result<T, SqliteFault> {
         self.connection.execute_batch("SAVEPOINT whole")?;
         let done = work(self);
-        if matches!(done, Err(Fault::Refused(_))) {
+        if matches!(done, Err(SqliteFault::Refused(_))) {
             self.connection.execute_batch("ROLLBACK TO whole")?;
             self.forget_all();
         }
-        if !matches!(done, Err(Fault::Failed(_))) {
+        if !matches!(done, Err(SqliteFault::Failed(_))) {
             self.connection.execute_batch("RELEASE whole")?;
         }
         done
     }
 
     /// Returns an existing session in the state of the database.
-    pub(super) fn session(&mut self, session_id: &SessionId) -> Result<&mut CachedSession, Fault> {
+    pub(super) fn session(&mut self, session_id: &SessionId) -> Result<&mut CachedSession, SqliteFault> {
         let round = self.cache.round;
         let fresh = self.cache.sessions.get(session_id).is_some_and(|session| session.seen == round);
         if !fresh {
@@ -155,7 +155,11 @@ impl<'a> WriteTransaction<'a> {
         self.cache.sessions.get_mut(session_id).ok_or_else(|| no_session(session_id))
     }
 
-    fn load(&self, session_id: &SessionId, known: Option<CachedSession>) -> Result<CachedSession, Fault> {
+    fn load(
+        &self,
+        session_id: &SessionId,
+        known: Option<CachedSession>,
+    ) -> Result<CachedSession, SqliteFault> {
         let row = SessionRow::existing(self.connection, session_id)?.ok_or_else(|| no_session(session_id))?;
         let tail = JournalEnd::of(self.connection, &row)?;
         let known = known.filter(|known| known.head == tail.head && known.chain == tail.chain);
@@ -181,7 +185,7 @@ impl<'a> WriteTransaction<'a> {
     }
 
     /// Writes the cached state of sessions to their rows. Returns the numbers of those whose rows are complete.
-    pub(super) fn settle_all(&mut self, mode: settle::SettleMode) -> Result<Vec<i64>, Fault> {
+    pub(super) fn settle_all(&mut self, mode: settle::SettleMode) -> Result<Vec<i64>, SqliteFault> {
         let mut settled = Vec::new();
         let round = self.cache.round;
         for session in self.cache.sessions.values_mut() {
@@ -208,7 +212,7 @@ impl<'a> WriteTransaction<'a> {
     }
 
     /// Returns the row number for the next event.
-    pub(super) fn next_position(&mut self) -> Result<i64, Fault> {
+    pub(super) fn next_position(&mut self) -> Result<i64, SqliteFault> {
         let place = match self.cache.next_place {
             Some(place) => place,
             None => {
@@ -222,7 +226,7 @@ impl<'a> WriteTransaction<'a> {
     }
 
     /// Makes this store the only one on this machine that writes to a session.
-    pub(super) fn lock(&mut self, no: i64) -> Result<(), Fault> {
+    pub(super) fn lock(&mut self, no: i64) -> Result<(), SqliteFault> {
         // A claim in the same transaction as a release keeps the lock.
         self.released.retain(|released| *released != no);
         let Some(dir) = &self.locks else { return Ok(()) };
@@ -230,12 +234,15 @@ impl<'a> WriteTransaction<'a> {
             return Ok(());
         }
         let unavailable = |error: std::io::Error| {
-            Fault::Refused(StoreError::Unavailable(format!("lock directory {}: {error}", dir.display())))
+            SqliteFault::Refused(StoreError::Unavailable(format!(
+                "lock directory {}: {error}",
+                dir.display()
+            )))
         };
         create_cache_dir(dir).map_err(unavailable)?;
         match Lock::take(&dir.join(no.to_string())) {
             Ok(lock) => self.taken.push((no, lock)),
-            Err(LockError::HeldBy(holder)) => return Err(Fault::Refused(StoreError::Busy { holder })),
+            Err(LockError::HeldBy(holder)) => return Err(SqliteFault::Refused(StoreError::Busy { holder })),
             Err(LockError::Io(error)) => return Err(unavailable(error)),
         }
         Ok(())
@@ -248,7 +255,7 @@ impl<'a> WriteTransaction<'a> {
     }
 
     /// Creates a session without own events. Returns its number.
-    pub(super) fn create(&self, new: &NewSession<'_>) -> Result<i64, Fault> {
+    pub(super) fn create(&self, new: &NewSession<'_>) -> Result<i64, SqliteFault> {
         let summary = settle::to_json(new.summary)?;
         let mut statement = self.connection.prepare_cached(
             "INSERT INTO sessions (id, epoch, fork_of, fork_seq, base, head, chain, unsettled, folded, summary,
@@ -271,7 +278,7 @@ impl<'a> WriteTransaction<'a> {
     }
 
     /// Makes the caller the writer of a session. Returns its epoch.
-    pub(super) fn claim(&mut self, session_id: &SessionId) -> Result<u64, Fault> {
+    pub(super) fn claim(&mut self, session_id: &SessionId) -> Result<u64, SqliteFault> {
         match SessionRow::of(self.connection, session_id)? {
             Some(row) if row.kept.is_some() => return Err(no_session(session_id)),
             Some(row) => {
@@ -302,7 +309,7 @@ impl<'a> WriteTransaction<'a> {
 
     /// Ends a writer's claim: settles the session, fences off the epoch, releases the lock and drops the cache entry. Does
     /// nothing for a claim that is not the newest.
-    pub(super) fn release(&mut self, session_id: &SessionId, epoch: u64) -> Result<(), Fault> {
+    pub(super) fn release(&mut self, session_id: &SessionId, epoch: u64) -> Result<(), SqliteFault> {
         let row = SessionRow::of(self.connection, session_id)?;
         let Some(row) = row.filter(|row| row.kept.is_none() && row.epoch == epoch) else { return Ok(()) };
         let connection = self.connection;
@@ -320,7 +327,7 @@ impl<'a> WriteTransaction<'a> {
     }
 
     /// Returns the number of events of an existing session.
-    pub(super) fn head(&self, session_id: &SessionId) -> Result<u64, Fault> {
+    pub(super) fn head(&self, session_id: &SessionId) -> Result<u64, SqliteFault> {
         rows::head(self.connection, session_id)
     }
 }

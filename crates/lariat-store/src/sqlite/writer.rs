@@ -11,7 +11,7 @@ use lariat_core::store::StoreError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::database::{DatabaseLocation, IfMissing, ReaderPool};
-use super::fault::Fault;
+use super::fault::SqliteFault;
 use super::thread::{FollowUp, WriterThread};
 use super::transaction::WriteTransaction;
 use super::watch::Watchers;
@@ -26,7 +26,7 @@ const INLINE_BYTES: usize = 64 << 10;
 /// A task that runs in a transaction and is answered after it.
 pub(super) trait WriteTask: Send {
     /// Runs the task. Called again if the transaction was rolled back.
-    fn run(&mut self, transaction: &mut WriteTransaction<'_>) -> Result<(), Fault>;
+    fn run(&mut self, transaction: &mut WriteTransaction<'_>) -> Result<(), SqliteFault>;
     /// Sends the result of the task, or the error of the transaction.
     fn answer(self: Box<Self>, committed: Result<(), StoreError>);
     /// Approximate number of bytes that the task writes.
@@ -50,13 +50,13 @@ impl<T, F> PendingWrite<T, F> {
     }
 }
 
-impl<T: Send, F: FnMut(&mut WriteTransaction<'_>) -> Result<T, Fault> + Send> WriteTask
+impl<T: Send, F: FnMut(&mut WriteTransaction<'_>) -> Result<T, SqliteFault> + Send> WriteTask
     for PendingWrite<T, F>
 {
-    fn run(&mut self, transaction: &mut WriteTransaction<'_>) -> Result<(), Fault> {
+    fn run(&mut self, transaction: &mut WriteTransaction<'_>) -> Result<(), SqliteFault> {
         self.outcome = Some(match (self.work)(transaction) {
             Ok(done) => Ok(done),
-            Err(Fault::Refused(error)) => Err(error),
+            Err(SqliteFault::Refused(error)) => Err(error),
             Err(failed) => return Err(failed),
         });
         Ok(())
@@ -118,7 +118,7 @@ impl WriterHandle {
     pub(super) async fn write<T: Send + 'static>(
         &self,
         bytes: usize,
-        work: impl FnMut(&mut WriteTransaction<'_>) -> Result<T, Fault> + Send + 'static,
+        work: impl FnMut(&mut WriteTransaction<'_>) -> Result<T, SqliteFault> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.write_by(bytes, work, Err).await
     }
@@ -127,7 +127,7 @@ impl WriterHandle {
     pub(super) async fn write_short<T: Send + 'static>(
         &self,
         bytes: usize,
-        work: impl FnMut(&mut WriteTransaction<'_>) -> Result<T, Fault> + Send + 'static,
+        work: impl FnMut(&mut WriteTransaction<'_>) -> Result<T, SqliteFault> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.write_by(bytes, work, |task| self.run_inline(task)).await
     }
@@ -135,7 +135,7 @@ impl WriterHandle {
     async fn write_by<T: Send + 'static>(
         &self,
         bytes: usize,
-        work: impl FnMut(&mut WriteTransaction<'_>) -> Result<T, Fault> + Send + 'static,
+        work: impl FnMut(&mut WriteTransaction<'_>) -> Result<T, SqliteFault> + Send + 'static,
         run_inline: impl FnOnce(Box<dyn WriteTask>) -> Result<(), Box<dyn WriteTask>>,
     ) -> Result<T, StoreError> {
         let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| writer_ended())?;

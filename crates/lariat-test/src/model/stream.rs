@@ -17,7 +17,7 @@ use lariat_core::time::Timestamp;
 
 use super::reply::{Ending, OnCancel, Reply, ReplyOpening, ReplyStep};
 
-type Item = Result<StreamEvent, ProviderError>;
+type StreamItem = Result<StreamEvent, ProviderError>;
 
 /// Whether a stream returns `Pending` before every event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl ReplyStream {
         }
     }
 
-    fn end(&mut self, error: ProviderError) -> Poll<Option<Item>> {
+    fn end(&mut self, error: ProviderError) -> Poll<Option<StreamItem>> {
         self.over = true;
         Poll::Ready(Some(Err(error)))
     }
@@ -94,7 +94,7 @@ impl ReplyStream {
         waited
     }
 
-    fn take(&mut self, action: ReplyStep) -> Option<Item> {
+    fn take(&mut self, action: ReplyStep) -> Option<StreamItem> {
         match action {
             ReplyStep::Emit(event) => return Some(Ok(event)),
             ReplyStep::Fail(error) => return Some(Err(error)),
@@ -105,7 +105,7 @@ impl ReplyStream {
         None
     }
 
-    fn sleep(&mut self, deadline: impl FnOnce(Timestamp) -> Timestamp) -> Option<Item> {
+    fn sleep(&mut self, deadline: impl FnOnce(Timestamp) -> Timestamp) -> Option<StreamItem> {
         let Some(clock) = &self.setting.clock else {
             let message = "the script waits, but the scripted model has no clock: use `with_clock`";
             return Some(Err(ProviderError::Other(message.into())));
@@ -116,9 +116,9 @@ impl ReplyStream {
 }
 
 impl Stream for ReplyStream {
-    type Item = Item;
+    type Item = StreamItem;
 
-    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Item>> {
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<StreamItem>> {
         let this = self.get_mut();
         if this.over {
             return Poll::Ready(None);

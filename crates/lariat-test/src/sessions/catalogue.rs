@@ -6,10 +6,10 @@ mod outside_runs;
 use lariat_api::{AskPolicy, Delivery, ProblemCode, SessionStatus};
 
 use super::model::Turn;
-use super::script::Client::{A, B};
 use super::script::Condition::{
     Asks, Delivered, Marked, Mode, Model, Outcome, Paused, Queue, Status, Title as Titled,
 };
+use super::script::ScriptClient::{A, B};
 use super::script::Step::{
     Answer, Attach, Await, Close, Continue, Crash, Detach, EarlierRun, Edit, Interrupt, LateAnswer,
     OpenSlowLive, OtherMode, OtherModel, Plan, Prompt, ReadSlowLive, RefusedPrompt, Release, Revive, SameRun,

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::fold::{Fold, SessionMoment, accepted_command};
 use super::play::unknown_action;
-use super::script::Client;
+use super::script::ScriptClient;
 use super::stage::{PATIENCE, POLL, Stage};
 use super::watch::Follower;
 
@@ -264,7 +264,7 @@ impl Stage {
                 other => return Err(format!("another content under {} got {other:?}", command.id)),
             }
         }
-        self.refuse(Client::B, unknown_action(), &[ProblemCode::Unsupported]).await?;
+        self.refuse(ScriptClient::B, unknown_action(), &[ProblemCode::Unsupported]).await?;
         // Effects of a command that ran again would follow its receipt.
         sleep(POLL * 2).await;
         let now = self.journal().await;

@@ -24,7 +24,7 @@ use super::check::check_effects;
 use super::fold::{Context, Fold};
 use super::model::ModelScript;
 use super::names::Names;
-use super::report::{Failure, Report};
+use super::report::{Report, SuiteFailure};
 use super::script::{ApprovalChoice, Condition, Script, Step, WatchMode};
 use super::stage::{A_WHILE, POLL};
 use seen::{EditorConversation, ReceivedMessages};
@@ -144,9 +144,9 @@ pub async fn run_editor_script(fixture: &Arc<dyn EditorFixture>, script: &Script
     report
 }
 
-fn failure(script: &Script, kill_after: Option<usize>, step: Option<usize>, problem: String) -> Failure {
+fn failure(script: &Script, kill_after: Option<usize>, step: Option<usize>, problem: String) -> SuiteFailure {
     let fault = kill_after.map_or("no extra kill".to_owned(), |step| format!("kill after step {step}"));
-    Failure { script: script.name().to_owned(), fault, step, problem }
+    SuiteFailure { script: script.name().to_owned(), fault, step, problem }
 }
 
 /// A session in an editor.

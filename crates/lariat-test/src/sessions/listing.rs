@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 
 use super::HostFixture;
 use super::report::Report;
-use super::script::{Client, Condition, asked_call};
+use super::script::{Condition, ScriptClient, asked_call};
 use super::stage::{PATIENCE, Stage};
 
 /// Sessions are listed once each over pages, and found by status, directory, text and tag.
@@ -32,9 +32,9 @@ pub(super) async fn sessions_are_listed(
     let idle = Stage::create(fixture, Arc::clone(&host), AskPolicy::Wait).await?;
     let tag = waiting.name("tag");
     let describe = Action::Describe { title: None, tags: Some(vec![tag.clone()]) };
-    waiting.accept(Client::A, describe).await?;
+    waiting.accept(ScriptClient::A, describe).await?;
     let content = PromptContent::text(waiting.prompt("work"));
-    waiting.accept(Client::A, Action::Prompt { content, delivery: Delivery::Queue }).await?;
+    waiting.accept(ScriptClient::A, Action::Prompt { content, delivery: Delivery::Queue }).await?;
     waiting.wait_for(&Condition::Asks(vec!["mark"])).await?;
 
     let all = pages(&*host, &SessionFilter::default()).await?;
@@ -127,7 +127,7 @@ pub(super) async fn changes_are_reported(
     let mut changes = host.changes().await.map_err(|problem| format!("changes: {problem}"))?;
     for stage in [&mut first, &mut second] {
         let content = PromptContent::text(stage.prompt("work"));
-        stage.accept(Client::A, Action::Prompt { content, delivery: Delivery::Queue }).await?;
+        stage.accept(ScriptClient::A, Action::Prompt { content, delivery: Delivery::Queue }).await?;
     }
     let expected: BTreeMap<SessionId, (u64, SessionStatus)> = {
         let (one, two) = (first.finish().await?, second.finish().await?);
@@ -156,7 +156,7 @@ pub(super) async fn an_unknown_session_is_not_found(
 ) -> Result<Report, String> {
     let mut stage = Stage::create(fixture, host, AskPolicy::Wait).await?;
     let unknown = SessionId::from(format!("{}-unknown", stage.session));
-    let command = stage.command(Client::A, Action::Continue);
+    let command = stage.command(ScriptClient::A, Action::Continue);
     let host = &stage.host;
     let codes = [
         host.view(&unknown).await.err().map(|problem| problem.code),

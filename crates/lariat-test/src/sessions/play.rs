@@ -10,7 +10,7 @@ use serde_json::{Map, json};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::fold::{accepted_command, approval_call, queue_keys};
-use super::script::{ApprovalChoice, Client, CommandEnd, Condition, Point, QueueEdit, Step};
+use super::script::{ApprovalChoice, CommandEnd, Condition, Point, QueueEdit, ScriptClient, Step};
 use super::stage::{A_WHILE, PATIENCE, POLL, Stage, retrying};
 use super::watch::LiveText;
 
@@ -159,7 +159,7 @@ impl Stage {
     }
 
     /// The client that got no reply sends the same command again.
-    async fn interrupted_restore(&mut self, client: Client, action: Action) -> Result<(), String> {
+    async fn interrupted_restore(&mut self, client: ScriptClient, action: Action) -> Result<(), String> {
         let command = self.command(client, action);
         let (host, session, lost) = (self.host.clone(), self.session.clone(), command.clone());
         let faults = self.faults;
@@ -176,7 +176,7 @@ impl Stage {
     /// Sends a command that must be refused with one of these codes.
     pub(super) async fn refuse(
         &mut self,
-        client: Client,
+        client: ScriptClient,
         action: Action,
         codes: &[ProblemCode],
     ) -> Result<Problem, String> {
@@ -188,7 +188,7 @@ impl Stage {
     }
 
     /// The problem names who answered first.
-    async fn late_answer(&mut self, client: Client, choice: ApprovalChoice) -> Result<(), String> {
+    async fn late_answer(&mut self, client: ScriptClient, choice: ApprovalChoice) -> Result<(), String> {
         let ask = self.last_ask.clone().ok_or("there was no ask")?;
         let problem = self.refuse(client, answer(&ask, choice), &[ProblemCode::AlreadyAnswered]).await?;
         let winner = self.acknowledged.iter().find(

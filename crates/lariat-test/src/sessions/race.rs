@@ -8,7 +8,7 @@ use lariat_core::permission::PermissionDecision;
 
 use super::fold::accepted_command;
 use super::model::{Approval, Turn};
-use super::script::{Client, Condition};
+use super::script::{Condition, ScriptClient};
 use super::stage::Stage;
 
 /// The names of the rounds of one session. A session has only so many, so that its journal stays short.
@@ -22,13 +22,13 @@ pub(super) async fn round(stage: &mut Stage, name: &'static str, number: usize) 
     let turn = Turn::Call { mark: name.to_owned(), approval: Approval::Needed };
     stage.plan(name, &[turn]);
     let content = PromptContent::text(stage.prompt(name));
-    stage.accept(Client::A, Action::Prompt { content, delivery: Delivery::Queue }).await?;
+    stage.accept(ScriptClient::A, Action::Prompt { content, delivery: Delivery::Queue }).await?;
     stage.wait_for(&Condition::Asks(vec![name])).await?;
     let ask = stage.view().await?.asks.into_iter().next().ok_or("no ask waits")?;
 
     let decisions = [PermissionDecision::Allow, PermissionDecision::deny("not now")];
     let [allow, deny] = decisions.clone().map(|decision| answer(&ask, decision));
-    let [allow, deny] = [stage.command(Client::A, allow), stage.command(Client::B, deny)];
+    let [allow, deny] = [stage.command(ScriptClient::A, allow), stage.command(ScriptClient::B, deny)];
     let commands = if number.is_multiple_of(2) { [allow, deny] } else { [deny, allow] };
     let [first, second] = commands.each_ref().map(|command| {
         let (host, session, command) = (stage.host.clone(), stage.session.clone(), command.clone());
@@ -62,7 +62,7 @@ pub(super) async fn round(stage: &mut Stage, name: &'static str, number: usize) 
             _ => None,
         })
         .collect();
-    let is_approval = winner.client.as_str() == Client::A.name();
+    let is_approval = winner.client.as_str() == ScriptClient::A.name();
     if decided != [is_approval] {
         return Err(format!("the winner approved: {is_approval}; the journal decided {decided:?}"));
     }

@@ -21,13 +21,13 @@ pub struct Report {
     /// Rounds in which two clients answered one ask.
     pub races: usize,
     /// Everything that was wrong.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<SuiteFailure>,
 }
 
 /// A broken promise of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Failure {
+pub struct SuiteFailure {
     /// The script or check.
     pub script: String,
     /// The fault that was injected, if any.
@@ -81,7 +81,7 @@ impl fmt::Display for Report {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for SuiteFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, {}, ", self.script, self.fault)?;
         match self.step {

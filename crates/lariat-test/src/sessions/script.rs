@@ -6,14 +6,14 @@ use super::model::{Approval, Turn};
 
 /// A client of the session. Both are attached for the whole script, unless it says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Client {
+pub enum ScriptClient {
     /// Follows the log on one connection.
     A,
     /// Follows the log, and drops the connection after every event.
     B,
 }
 
-impl Client {
+impl ScriptClient {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::A => "client-a",
@@ -105,34 +105,34 @@ pub(super) enum Step {
     Plan(&'static str, Vec<Turn>),
     /// The model may go on.
     Release(&'static str),
-    Prompt(Client, &'static str, Delivery),
-    RefusedPrompt(Client, &'static str, Delivery, ProblemCode),
-    Continue(Client),
-    Interrupt(Client),
-    Close(Client),
-    Title(Client, &'static str),
-    OtherMode(Client),
-    OtherModel(Client),
+    Prompt(ScriptClient, &'static str, Delivery),
+    RefusedPrompt(ScriptClient, &'static str, Delivery, ProblemCode),
+    Continue(ScriptClient),
+    Interrupt(ScriptClient),
+    Close(ScriptClient),
+    Title(ScriptClient, &'static str),
+    OtherMode(ScriptClient),
+    OtherModel(ScriptClient),
     /// An action of a newer version; refused.
-    UnknownAction(Client),
-    Edit(Client, QueueEdit),
+    UnknownAction(ScriptClient),
+    Edit(ScriptClient, QueueEdit),
     /// Names a checkpoint.
-    Checkpoint(Client, &'static str),
-    Restore(Client, Point, CheckpointParts),
-    RefusedRestore(Client, Point, CheckpointParts, ProblemCode),
+    Checkpoint(ScriptClient, &'static str),
+    Restore(ScriptClient, Point, CheckpointParts),
+    RefusedRestore(ScriptClient, Point, CheckpointParts, ProblemCode),
     /// Sends a restore, crashes the host while files change, and sends the same command again.
-    InterruptedRestore(Client, Point, CheckpointParts),
+    InterruptedRestore(ScriptClient, Point, CheckpointParts),
     /// Runs a command of the user. It waits for the gate with its name.
-    Shell(Client, &'static str),
-    RefusedShell(Client, &'static str, ProblemCode),
+    Shell(ScriptClient, &'static str),
+    RefusedShell(ScriptClient, &'static str, ProblemCode),
     /// Answers the oldest ask.
-    Answer(Client, ApprovalChoice),
+    Answer(ScriptClient, ApprovalChoice),
     /// Answers the ask that was the oldest before; refused, because the first answer won.
-    LateAnswer(Client, ApprovalChoice),
+    LateAnswer(ScriptClient, ApprovalChoice),
     /// Answers the ask that was the oldest before, after the run ended; refused with any of these codes.
-    VoidAnswer(Client, Vec<ProblemCode>),
+    VoidAnswer(ScriptClient, Vec<ProblemCode>),
     /// Answers the oldest ask with the digest of something else; refused.
-    WrongDigest(Client),
+    WrongDigest(ScriptClient),
     /// Waits until this is true.
     Await(Condition),
     /// This is true now and stays true for a while.

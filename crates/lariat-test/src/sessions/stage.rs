@@ -24,7 +24,7 @@ use super::fold::{Context, Fold, approval_call};
 use super::model::{Turn, key_of};
 use super::names::Names;
 use super::report::Report;
-use super::script::Client;
+use super::script::ScriptClient;
 use super::watch::{ConnectionHabit, Follower, LiveReader};
 
 /// How long a host may take for anything. Only a check that fails waits that long.
@@ -211,7 +211,7 @@ impl Stage {
         std::mem::replace(self.slow.get_mut().unwrap_or_else(PoisonError::into_inner), stream)
     }
 
-    pub(super) fn command(&mut self, client: Client, action: Action) -> SessionCommand {
+    pub(super) fn command(&mut self, client: ScriptClient, action: Action) -> SessionCommand {
         self.commands += 1;
         let id = CommandId::new(format!("{}-c{}", self.names.run(), self.commands));
         self.context.sent.insert(id.as_str().to_owned(), action.clone());
@@ -221,7 +221,7 @@ impl Stage {
     /// Makes a command of an action, and sends it.
     pub(super) async fn send(
         &mut self,
-        client: Client,
+        client: ScriptClient,
         action: Action,
     ) -> Result<Result<Receipt, Problem>, String> {
         let command = self.command(client, action);
@@ -277,7 +277,7 @@ impl Stage {
     }
 
     /// Sends a command that must be accepted.
-    pub(super) async fn accept(&mut self, client: Client, action: Action) -> Result<(), String> {
+    pub(super) async fn accept(&mut self, client: ScriptClient, action: Action) -> Result<(), String> {
         let name = format!("{action:?}");
         let is_lost = self.crash_during.is_some();
         match self.send(client, action).await? {
@@ -334,7 +334,7 @@ impl Stage {
         let view = self.view().await?;
         if view.status == SessionStatus::Interrupted {
             // A host that continues by itself may be faster.
-            let _ = self.send(Client::A, Action::Continue).await?;
+            let _ = self.send(ScriptClient::A, Action::Continue).await?;
         }
         Ok(())
     }
@@ -353,7 +353,7 @@ impl Stage {
                 let answer = Answer::Approval { decision };
                 let action = Action::Answer { ask_id: ask.id, digest: ask.digest, answer };
                 // Refused if the ask ended meanwhile.
-                let _ = self.send(Client::A, action).await?;
+                let _ = self.send(ScriptClient::A, action).await?;
             } else if is_resting && view.queue.is_empty() && !fold.has_pending_prompts() {
                 sleep(POLL).await;
                 if self.view().await?.seq == view.seq && self.journal().await.len() as u64 == view.seq {
@@ -361,11 +361,11 @@ impl Stage {
                 }
             } else if view.status == SessionStatus::Interrupted && wakes < 5 {
                 wakes += 1;
-                let _ = self.send(Client::A, Action::Continue).await?;
+                let _ = self.send(ScriptClient::A, Action::Continue).await?;
             } else if is_resting && (view.is_queue_paused || wakes < 5) {
                 // Also opens a session again that has work but did not begin it after a crash.
                 wakes += 1;
-                let _ = self.send(Client::A, Action::EditQueue { edit: Edit::Resume }).await?;
+                let _ = self.send(ScriptClient::A, Action::EditQueue { edit: Edit::Resume }).await?;
             }
             if Instant::now() > deadline {
                 let keys = super::fold::queue_keys(&view);

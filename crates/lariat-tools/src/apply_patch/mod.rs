@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::Workbench;
-use crate::arguments::{Field, Kind};
+use crate::arguments::{ArgumentKind, Field};
 use crate::document::{ADDED, DELETED, Document, MODIFIED, details, encode, result};
 use crate::file_error::failed;
 use crate::file_tool::FileTool;
@@ -40,7 +40,7 @@ impl FileTool for ApplyPatch {
         *** Begin Patch\n*** Add File: path\n+line\n*** Update File: path\n*** Move to: new path\n@@ a line above the change\n context line\n-old line\n+new line\n\
         *** Delete File: path\n*** End Patch\n\
         Context lines must match the file. Line endings, encoding and mode of files are preserved.";
-    const FIELDS: &'static [Field] = &[Field::required("patch", Kind::Text, "The whole patch.")];
+    const FIELDS: &'static [Field] = &[Field::required("patch", ArgumentKind::Text, "The whole patch.")];
     const EFFECTS: ToolEffects = ToolEffects::READS.and(ToolEffects::WRITES);
 
     fn subject(_: &Arguments) -> Option<&str> {

@@ -82,7 +82,7 @@ fn does_not_move_a_file_that_changed_after_the_check() {
     let content = bench.workspace().read("a", 100).unwrap();
     let known = FileVersion::of(content.stamp, &content.bytes);
     std::fs::write(folder.join("a"), "two and more\n").unwrap();
-    let step = Step::Rename { from: "a".into(), to: "new/b".into(), known };
+    let step = CommitStep::Rename { from: "a".into(), to: "new/b".into(), known };
     let error = commit::commit(&bench, vec![step]).unwrap_err().to_string();
     assert!(error.contains("has changed since it was read"), "{error}");
     assert_eq!(std::fs::read_to_string(folder.join("a")).unwrap(), "two and more\n");

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::format;
 use crate::Workbench;
-use crate::arguments::{Field, Kind};
+use crate::arguments::{ArgumentKind, Field};
 use crate::background::BackgroundCommand;
 use crate::bench_tool::BenchTool;
 
@@ -46,8 +46,8 @@ impl BenchTool for BashOutput {
     const LABEL: &'static str = "Output";
     const DESCRIPTION: &'static str = "Show what a background command printed since the last call, and whether it is still running. With `wait_seconds`, wait until it prints something or ends.";
     const FIELDS: &'static [Field] = &[
-        Field::required("id", Kind::Text, "The id that `bash` returned, such as `b1`."),
-        Field::optional("wait_seconds", Kind::Number(0, 600), "Maximum seconds to wait (default 0)."),
+        Field::required("id", ArgumentKind::Text, "The id that `bash` returned, such as `b1`."),
+        Field::optional("wait_seconds", ArgumentKind::Number(0, 600), "Maximum seconds to wait (default 0)."),
     ];
     const EFFECTS: ToolEffects = ToolEffects::READS;
 
@@ -92,9 +92,9 @@ impl BenchTool for BashInput {
     const LABEL: &'static str = "Input";
     const DESCRIPTION: &'static str = "Write text to the input of a background command, exactly as given: end each line with a line break. In a terminal, control characters are keys (`\\u0003` is Ctrl-C).";
     const FIELDS: &'static [Field] = &[
-        Field::required("id", Kind::Text, "The id that `bash` returned, such as `b1`."),
-        Field::optional("text", Kind::Text, "The text to write."),
-        Field::optional("close", Kind::Switch, "Close the input afterwards."),
+        Field::required("id", ArgumentKind::Text, "The id that `bash` returned, such as `b1`."),
+        Field::optional("text", ArgumentKind::Text, "The text to write."),
+        Field::optional("close", ArgumentKind::Switch, "Close the input afterwards."),
     ];
     const EFFECTS: ToolEffects = ToolEffects::ALL;
 
@@ -161,7 +161,7 @@ impl BenchTool for BashStop {
     const DESCRIPTION: &'static str =
         "End a background command and everything it started, and show what it printed since the last call.";
     const FIELDS: &'static [Field] =
-        &[Field::required("id", Kind::Text, "The id that `bash` returned, such as `b1`.")];
+        &[Field::required("id", ArgumentKind::Text, "The id that `bash` returned, such as `b1`.")];
     const EFFECTS: ToolEffects = ToolEffects::EXECUTES;
 
     fn run(

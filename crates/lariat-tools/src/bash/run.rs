@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{format, launch, not_started};
 use crate::Workbench;
-use crate::arguments::{Field, Kind};
+use crate::arguments::{ArgumentKind, Field};
 use crate::bench_tool::BenchTool;
 use crate::checkpoint::CheckpointGuard;
 
@@ -45,22 +45,30 @@ impl BenchTool for Bash {
         not persist. There is no input and no user at the terminal: use flags such as `--yes`. Everything a command started ends with it; for servers and watchers set `background`, then use \
         `bash_output`, `bash_input` and `bash_stop` with the id. To read, edit or search files, use the other tools.";
     const FIELDS: &'static [Field] = &[
-        Field::required("command", Kind::Text, "The command to run."),
-        Field::optional("description", Kind::Text, "What the command does, in a few words, for the user."),
+        Field::required("command", ArgumentKind::Text, "The command to run."),
+        Field::optional(
+            "description",
+            ArgumentKind::Text,
+            "What the command does, in a few words, for the user.",
+        ),
         Field::optional(
             "timeout_seconds",
-            Kind::Number(1, 600),
+            ArgumentKind::Number(1, 600),
             "Time limit in seconds (default 120; in the background, no limit).",
         ),
-        Field::optional("background", Kind::Switch, "Return immediately with an id while the command runs."),
+        Field::optional(
+            "background",
+            ArgumentKind::Switch,
+            "Return immediately with an id while the command runs.",
+        ),
         Field::optional(
             "terminal",
-            Kind::Switch,
+            ArgumentKind::Switch,
             "Run the command in a terminal, for programs that require one. Only with `background`.",
         ),
         Field::optional(
             "needs",
-            Kind::List(&Kind::Text, 0, 8),
+            ArgumentKind::List(&ArgumentKind::Text, 0, 8),
             "What the sandbox must allow: `git` (to commit), `network`, an absolute path to write to, or `outside` (run unsandboxed). The user is asked for approval. Set it only after the sandbox blocked a command.",
         ),
     ];

@@ -8,12 +8,12 @@ mod ignored;
 use std::collections::{HashMap, VecDeque};
 
 use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
-use lariat_host::files::Kind as EntryKind;
+use lariat_host::files::EntryKind;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::Workbench;
-use crate::arguments::{Field, Kind};
+use crate::arguments::{ArgumentKind, Field};
 use crate::document::{counted, result};
 use crate::file_error::failed;
 use crate::file_tool::FileTool;
@@ -54,10 +54,14 @@ impl FileTool for ListFiles {
     const DESCRIPTION: &'static str = "List a directory of the workspace as a tree. Directories end in `/`, links in `@`. Names that git ignores are left out unless `all` is set. A note says what was \
         cut and how to see it. To find files by name use `glob`, by content `search`.";
     const FIELDS: &'static [Field] = &[
-        Field::optional("path", Kind::Text, "The directory (default: the workspace)."),
-        Field::optional("depth", Kind::Number(1, 20), "Number of levels to show (default 3)."),
-        Field::optional("limit", Kind::Number(1, 10_000), "Maximum number of names to show (default 500)."),
-        Field::optional("all", Kind::Switch, "Include names that git ignores."),
+        Field::optional("path", ArgumentKind::Text, "The directory (default: the workspace)."),
+        Field::optional("depth", ArgumentKind::Number(1, 20), "Number of levels to show (default 3)."),
+        Field::optional(
+            "limit",
+            ArgumentKind::Number(1, 10_000),
+            "Maximum number of names to show (default 500).",
+        ),
+        Field::optional("all", ArgumentKind::Switch, "Include names that git ignores."),
     ];
     const EFFECTS: ToolEffects = ToolEffects::READS;
 

@@ -23,7 +23,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::Workbench;
-use crate::arguments::{Field, Kind};
+use crate::arguments::{ArgumentKind, Field};
 use crate::bench_tool::{BenchTool, blocking};
 use crate::outline::language::{self, Grammars, LANGUAGES};
 use crate::outline::{Outline, Outliner, Outlines};
@@ -61,15 +61,15 @@ impl BenchTool for RepoMap {
         files use most come first; with `task`, the files that fit the task best. Use it to get an overview of unfamiliar code. Supports Rust, Python, JavaScript, TypeScript, Go, Java, C and C++; leaves out what git ignores. \
         To see more, raise `tokens` or set `path`.";
     const FIELDS: &'static [Field] = &[
-        Field::optional("path", Kind::Text, "The directory to map (default: the workspace)."),
+        Field::optional("path", ArgumentKind::Text, "The directory to map (default: the workspace)."),
         Field::optional(
             "task",
-            Kind::Text,
+            ArgumentKind::Text,
             "What you want to do, in words; the files that fit it best come first.",
         ),
         Field::optional(
             "tokens",
-            Kind::Number(100, 20_000),
+            ArgumentKind::Number(100, 20_000),
             "Maximum length of the map in tokens (default 2000).",
         ),
     ];

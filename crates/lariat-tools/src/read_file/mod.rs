@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Workbench;
-use crate::arguments::{Field, Kind};
+use crate::arguments::{ArgumentKind, Field};
 use crate::document::{LINE_LIMIT, counted, encode};
 use crate::file_error::failed;
 use crate::file_tool::{FileTool, LARGE};
@@ -89,14 +89,18 @@ impl FileTool for ReadFile {
         WebP) are shown; PDFs are returned as text by page. Read a file before you overwrite it, and again after it changed. Content that you were shown before and that did not change \
         is not shown again unless `again` is set.";
     const FIELDS: &'static [Field] = &[
-        Field::required("path", Kind::Text, "The file: relative to the workspace, or absolute inside it."),
-        Field::optional("offset", Kind::Number(1, i64::MAX), "First line to read, starting at 1."),
-        Field::optional("limit", Kind::Number(1, 100_000), "Number of lines to read (default 2000)."),
+        Field::required(
+            "path",
+            ArgumentKind::Text,
+            "The file: relative to the workspace, or absolute inside it.",
+        ),
+        Field::optional("offset", ArgumentKind::Number(1, i64::MAX), "First line to read, starting at 1."),
+        Field::optional("limit", ArgumentKind::Number(1, 100_000), "Number of lines to read (default 2000)."),
         #[cfg(feature = "pdf")]
-        Field::optional("pages", Kind::Text, "Pages of a PDF to read, such as `3`, `2-5` or `8-`."),
+        Field::optional("pages", ArgumentKind::Text, "Pages of a PDF to read, such as `3`, `2-5` or `8-`."),
         Field::optional(
             "again",
-            Kind::Switch,
+            ArgumentKind::Switch,
             "Show the content even if you were shown it before, because you can no longer see it.",
         ),
     ];

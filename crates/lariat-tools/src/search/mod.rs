@@ -15,11 +15,11 @@ use std::ops::ControlFlow;
 use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::tool::{ToolContext, ToolEffects, ToolError, ToolResult};
-use lariat_host::files::Kind as EntryKind;
+use lariat_host::files::EntryKind;
 use serde::Deserialize;
 
 use crate::Workbench;
-use crate::arguments::{Field, Kind};
+use crate::arguments::{ArgumentKind, Field};
 use crate::bench_tool::{BenchTool, blocking};
 use crate::file_error::failed;
 use crate::tree::{Rules, VisitedFile, Visitor, Walk};
@@ -83,41 +83,53 @@ impl BenchTool for Search {
     const DESCRIPTION: &'static str = "Search file contents for a regular expression (Rust syntax: escape literal braces and parentheses, no look-around). Hidden files are searched; binary files, and \
         files that git ignores unless `all` is set, are not. Results are sorted by path and limited; a note says if more follow and how to get them. Use this instead of grep in a shell.";
     const FIELDS: &'static [Field] = &[
-        Field::required("pattern", Kind::Text, "The regular expression."),
-        Field::optional("path", Kind::Text, "A directory or file to search (default: the workspace)."),
+        Field::required("pattern", ArgumentKind::Text, "The regular expression."),
+        Field::optional(
+            "path",
+            ArgumentKind::Text,
+            "A directory or file to search (default: the workspace).",
+        ),
         Field::optional(
             "glob",
-            Kind::Text,
+            ArgumentKind::Text,
             "Search only matching files, such as `*.ts` or `src/**/*.{c,h}`; prefix it with `!` to exclude them.",
         ),
-        Field::optional("type", Kind::Text, "Search only files of a type, such as `rust`, `py`, `js`, `md`."),
+        Field::optional(
+            "type",
+            ArgumentKind::Text,
+            "Search only files of a type, such as `rust`, `py`, `js`, `md`.",
+        ),
         Field::optional(
             "mode",
-            Kind::Word(&["lines", "files", "count"]),
+            ArgumentKind::Word(&["lines", "files", "count"]),
             "Show matching lines (default), only the names of files with matches, or the number of matches per file.",
         ),
         Field::optional(
             "context",
-            Kind::Number(0, 20),
+            ArgumentKind::Number(0, 20),
             "Number of lines to show before and after each match.",
         ),
         Field::optional(
             "case",
-            Kind::Word(&["sensitive", "insensitive", "smart"]),
+            ArgumentKind::Word(&["sensitive", "insensitive", "smart"]),
             "Case sensitivity (default `sensitive`). `smart`: sensitive only if the pattern has capitals.",
         ),
         Field::optional(
             "multiline",
-            Kind::Switch,
+            ArgumentKind::Switch,
             "Let matches span lines (`.` also matches line ends). Off by default.",
         ),
-        Field::optional("all", Kind::Switch, "Include files that git ignores."),
+        Field::optional("all", ArgumentKind::Switch, "Include files that git ignores."),
         Field::optional(
             "limit",
-            Kind::Number(1, 5_000),
+            ArgumentKind::Number(1, 5_000),
             "Maximum number of matches, or files, to show (default 200).",
         ),
-        Field::optional("offset", Kind::Number(0, 100_000), "Number of matches, or files, to skip first."),
+        Field::optional(
+            "offset",
+            ArgumentKind::Number(0, 100_000),
+            "Number of matches, or files, to skip first.",
+        ),
     ];
     const EFFECTS: ToolEffects = ToolEffects::READS;
 

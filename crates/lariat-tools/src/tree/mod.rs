@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use lariat_core::cancel::CancellationToken;
 use lariat_core::tool::ToolError;
-use lariat_host::files::{Folder, Kind, Workspace};
+use lariat_host::files::{EntryKind, Folder, Workspace};
 
 use crate::file_error::failed;
 use queue::{QueueTurn, WorkQueue};
@@ -175,10 +175,10 @@ where
         for entry in entries {
             let inner = join(path, &entry.name);
             match entry.kind {
-                Kind::File if self.visit.wants(&inner) && !rules.has(&inner, false) => {
+                EntryKind::File if self.visit.wants(&inner) && !rules.has(&inner, false) => {
                     files.push((entry.name, inner));
                 }
-                Kind::Directory if level < MAX_LEVELS && !rules.has(&inner, true) => {
+                EntryKind::Directory if level < MAX_LEVELS && !rules.has(&inner, true) => {
                     let (above, rules, level) = (Arc::clone(&folder), rules.clone(), level + 1);
                     folders.push(Job::Enter { above, name: entry.name, path: inner, rules, level });
                 }

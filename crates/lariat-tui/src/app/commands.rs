@@ -7,7 +7,7 @@ use lariat_core::time::Timestamp;
 use lariat_terminal::human;
 use lariat_terminal::theme::Style;
 
-use super::{App, Effect, Purpose, command_hints, keys, not_shown};
+use super::{App, AppEffect, Purpose, command_hints, keys, not_shown};
 use crate::overlay::{Confirm, Help, Item, Overlay, Pager, Picker};
 use crate::pages::Page;
 use crate::slash::CommandName;
@@ -40,29 +40,29 @@ impl App {
             CommandName::Apis => self.ask_for(Page::Apis),
             CommandName::Share => self.ask_for(Page::Export { path: optional() }),
             CommandName::Agents => return self.open_agents().map(|()| None),
-            CommandName::Context => self.effects.push(Effect::Context),
-            CommandName::Diff => self.effects.push(Effect::Diff),
+            CommandName::Context => self.effects.push(AppEffect::Context),
+            CommandName::Diff => self.effects.push(AppEffect::Diff),
             CommandName::Cost => self.say_cost(),
-            CommandName::Sessions => self.effects.push(Effect::ListSessions { text: optional() }),
+            CommandName::Sessions => self.effects.push(AppEffect::ListSessions { text: optional() }),
             CommandName::Resume => {
                 self.resume = optional();
-                self.effects.push(Effect::ListSessions { text: None });
+                self.effects.push(AppEffect::ListSessions { text: None });
             }
-            CommandName::New => self.effects.push(Effect::NewSession),
-            CommandName::Fork => self.effects.push(Effect::Fork),
+            CommandName::New => self.effects.push(AppEffect::NewSession),
+            CommandName::Fork => self.effects.push(AppEffect::Fork),
             CommandName::Rewind if arguments.is_empty() => self.open_rewind(),
             CommandName::Rewind => return self.rewind_by(arguments).map(Some),
             CommandName::Checkpoint => self.send(Action::Checkpoint { label: text() }),
             CommandName::Restore => self.restore(arguments),
             CommandName::Rename => self.send(Action::Describe { title: Some(text()), tags: None }),
             CommandName::Pager if arguments == "all" && self.facts.skipped > 0 => {
-                self.effects.push(Effect::Earlier(self.theme()));
+                self.effects.push(AppEffect::Earlier(self.theme()));
                 self.say(Style::Dim, "reading earlier events");
             }
             CommandName::Pager => self.open_pager(),
             CommandName::Copy => {
                 let reply = self.transcript.last_reply().ok_or("this session has no reply to copy")?;
-                self.effects.push(Effect::Copy(reply));
+                self.effects.push(AppEffect::Copy(reply));
                 self.say(Style::Good, "copied the newest reply");
             }
             CommandName::Queue => return self.queue(arguments).map(|()| None),
@@ -74,8 +74,8 @@ impl App {
             }
             CommandName::Learn => self.send(Action::Learn { text: text() }),
             CommandName::Full => self.toggle_full_screen(),
-            CommandName::Detach => self.effects.push(Effect::Detach),
-            CommandName::Quit => self.effects.push(Effect::Quit),
+            CommandName::Detach => self.effects.push(AppEffect::Detach),
+            CommandName::Quit => self.effects.push(AppEffect::Quit),
         }
         Ok(None)
     }
@@ -84,7 +84,7 @@ impl App {
         if matches!(page, Page::Doctor) {
             self.say(Style::Dim, "checking the setup");
         }
-        self.effects.push(Effect::Page(page));
+        self.effects.push(AppEffect::Page(page));
     }
 
     /// Lists sub-agents and forks, to open one.
@@ -213,7 +213,7 @@ impl App {
         });
         if parts != "files" {
             self.composer.set_draft(&words);
-            self.effects.push(Effect::SaveDraft);
+            self.effects.push(AppEffect::SaveDraft);
         }
     }
 

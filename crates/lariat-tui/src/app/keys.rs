@@ -8,7 +8,7 @@ use lariat_core::content;
 use lariat_core::time::Timestamp;
 use lariat_terminal::theme::Style;
 
-use super::{App, ArmedKey, Effect, Purpose};
+use super::{App, AppEffect, ArmedKey, Purpose};
 use crate::asks;
 use crate::composer::{Kind, Outcome};
 use crate::keymap::{Action as KeyAction, Scope};
@@ -58,14 +58,14 @@ impl App {
         }
         match self.composer.key(key) {
             Outcome::Unused => self.session_key(action, key, armed, now),
-            Outcome::Changed => self.effects.push(Effect::SaveDraft),
+            Outcome::Changed => self.effects.push(AppEffect::SaveDraft),
             Outcome::Ask(request) => {
-                self.effects.extend([Effect::SaveDraft, Effect::Complete(request)]);
+                self.effects.extend([AppEffect::SaveDraft, AppEffect::Complete(request)]);
             }
-            Outcome::Chose(path) => self.effects.extend([Effect::SaveDraft, Effect::Chosen(path)]),
+            Outcome::Chose(path) => self.effects.extend([AppEffect::SaveDraft, AppEffect::Chosen(path)]),
             Outcome::Submit { text, queue } => self.submit(&text, queue, now),
-            Outcome::PasteImage => self.effects.push(Effect::PasteImage),
-            Outcome::OpenEditor => self.effects.push(Effect::OpenEditor(self.composer.draft())),
+            Outcome::PasteImage => self.effects.push(AppEffect::PasteImage),
+            Outcome::OpenEditor => self.effects.push(AppEffect::OpenEditor(self.composer.draft())),
         }
     }
 
@@ -76,7 +76,7 @@ impl App {
             overlay.paste(text);
         } else if !self.asks.paste(text) {
             self.composer.paste(text);
-            self.effects.push(Effect::SaveDraft);
+            self.effects.push(AppEffect::SaveDraft);
         }
     }
 
@@ -92,7 +92,7 @@ impl App {
                     self.send(Action::Compact { focus });
                 }
             }
-            OverlayOutcome::Copy(text) => self.effects.push(Effect::Copy(text)),
+            OverlayOutcome::Copy(text) => self.effects.push(AppEffect::Copy(text)),
             OverlayOutcome::Chosen(id) => {
                 self.overlay = None;
                 self.chosen(&purpose, &id);
@@ -103,7 +103,7 @@ impl App {
     fn chosen(&mut self, purpose: &Purpose, id: &str) {
         match purpose {
             Purpose::Read | Purpose::Compact { .. } => {}
-            Purpose::Session | Purpose::Child => self.effects.push(Effect::OpenSession(id.into())),
+            Purpose::Session | Purpose::Child => self.effects.push(AppEffect::OpenSession(id.into())),
             Purpose::Rewind => self.pick_rewind_parts(id),
             Purpose::RewindParts { to } => self.rewind_to(to, id),
             Purpose::Queue => self.unqueue(Some(id)),
@@ -114,8 +114,8 @@ impl App {
     /// Keys that work whatever has the focus.
     fn window_key(&mut self, action: Option<KeyAction>) {
         match action {
-            Some(KeyAction::Suspend) => self.effects.push(Effect::Suspend),
-            Some(KeyAction::Redraw) => self.effects.push(Effect::Redraw),
+            Some(KeyAction::Suspend) => self.effects.push(AppEffect::Suspend),
+            Some(KeyAction::Redraw) => self.effects.push(AppEffect::Redraw),
             Some(KeyAction::FullScreen) => self.toggle_full_screen(),
             _ => {}
         }
@@ -130,7 +130,7 @@ impl App {
     ) {
         match action {
             Some(KeyAction::Cancel) if !self.composer.is_empty() => {
-                self.effects.extend([Effect::Remember(self.composer.draft()), Effect::SaveDraft]);
+                self.effects.extend([AppEffect::Remember(self.composer.draft()), AppEffect::SaveDraft]);
                 self.composer.clear();
             }
             Some(KeyAction::Cancel) => self.quit_key(armed, true),
@@ -156,7 +156,7 @@ impl App {
     fn quit_key(&mut self, armed: Option<ArmedKey>, asks_first: bool) {
         let stops = self.is_running() && !self.setup.runs_go_on;
         if armed == Some(ArmedKey::Quit) || (!asks_first && !stops) {
-            self.effects.push(Effect::Quit);
+            self.effects.push(AppEffect::Quit);
         } else {
             self.armed = Some(ArmedKey::Quit);
         }
@@ -262,7 +262,7 @@ impl App {
                 if let Some(draft) = draft {
                     self.composer.set_draft(&draft);
                 }
-                self.effects.extend([Effect::Remember(text.to_owned()), Effect::SaveDraft]);
+                self.effects.extend([AppEffect::Remember(text.to_owned()), AppEffect::SaveDraft]);
             }
             Err(why) => self.say(Style::Warning, &why),
         }
@@ -286,6 +286,6 @@ impl App {
         self.composer.set_draft(&draft);
         self.facts.unqueue(message_id);
         self.send(Action::EditQueue { edit: Edit::Remove { message_id } });
-        self.effects.push(Effect::SaveDraft);
+        self.effects.push(AppEffect::SaveDraft);
     }
 }

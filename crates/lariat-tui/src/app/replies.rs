@@ -6,7 +6,7 @@ use lariat_core::time::Timestamp;
 use lariat_terminal::theme::Style;
 use lariat_terminal::{diff, human, text};
 
-use super::{App, Effect, Purpose, session_list};
+use super::{App, AppEffect, Purpose, session_list};
 use crate::composer::{Request, Suggestion};
 use crate::overlay::Overlay;
 use crate::pages::Page;
@@ -20,12 +20,12 @@ impl App {
                 let draft = self.composer.draft();
                 let draft = if draft.is_empty() { words } else { format!("{words}\n{draft}") };
                 self.composer.set_draft(&draft);
-                self.effects.push(Effect::SaveDraft);
+                self.effects.push(AppEffect::SaveDraft);
                 self.say(Style::Bad, &format!("not sent: {}", problem.message));
             }
             Action::Answer { ask_id, .. } => {
                 self.asks.failed(ask_id);
-                self.effects.push(Effect::Refresh);
+                self.effects.push(AppEffect::Refresh);
                 self.say(Style::Bad, &format!("not answered: {}", problem.message));
             }
             _ => self.failed(problem),
@@ -42,7 +42,7 @@ impl App {
         match path {
             Some(path) => {
                 self.composer.mention(path);
-                self.effects.push(Effect::SaveDraft);
+                self.effects.push(AppEffect::SaveDraft);
             }
             None => self.say(Style::Dim, "the clipboard has no image"),
         }
@@ -56,7 +56,7 @@ impl App {
     /// The editor returned.
     pub fn edited(&mut self, text: &str) {
         self.composer.set_draft(text);
-        self.effects.push(Effect::SaveDraft);
+        self.effects.push(AppEffect::SaveDraft);
     }
 
     /// Shows the list of sessions, or opens the one that `/resume` named.
@@ -65,7 +65,7 @@ impl App {
         if let Some(start) = self.resume.take() {
             let mut found = page.sessions.iter().filter(|summary| id(summary).as_str().starts_with(&start));
             match (found.next(), found.next()) {
-                (Some(summary), None) => self.effects.push(Effect::OpenSession(id(summary))),
+                (Some(summary), None) => self.effects.push(AppEffect::OpenSession(id(summary))),
                 (None, _) => self.say(Style::Warning, &format!("no session begins with `{start}`")),
                 _ => self.say(Style::Warning, &format!("several sessions begin with `{start}`")),
             }

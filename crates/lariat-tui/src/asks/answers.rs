@@ -39,12 +39,14 @@ pub(super) fn letter(ask: &Ask, letter: char, marked: &[ToolCallId], is_confined
     let letter = letter.to_ascii_lowercase();
     match (&ask.subject, letter) {
         (AskSubject::Approval { request }, _) => {
-            let question = approval::Question { request, arguments: None, is_confined };
+            let question = approval::ApprovalDialog { request, arguments: None, is_confined };
             match question.answer(letter) {
-                approval::Answer::Decided(decision) => LetterMeaning::Answer(Answer::Approval { decision }),
-                approval::Answer::WantsReason => LetterMeaning::Reason,
-                approval::Answer::WantsDiff => LetterMeaning::Whole,
-                approval::Answer::Unclear => LetterMeaning::None,
+                approval::ApprovalAnswer::Decided(decision) => {
+                    LetterMeaning::Answer(Answer::Approval { decision })
+                }
+                approval::ApprovalAnswer::WantsReason => LetterMeaning::Reason,
+                approval::ApprovalAnswer::WantsDiff => LetterMeaning::Whole,
+                approval::ApprovalAnswer::Unclear => LetterMeaning::None,
             }
         }
         (AskSubject::Other(_), 'n') => decline(),

@@ -58,7 +58,7 @@ impl Asks {
                 let prompt = match &ask.subject {
                     AskSubject::Approval { request } => {
                         let is_confined = self.is_confined;
-                        approval::Question { request, arguments: None, is_confined }.prompt()
+                        approval::ApprovalDialog { request, arguments: None, is_confined }.prompt()
                     }
                     _ => "answer> ".to_owned(),
                 };
@@ -86,7 +86,7 @@ impl Asks {
         match &ask.subject {
             AskSubject::Approval { request } => {
                 let arguments = self.arguments.get(&request.tool_call_id);
-                let question = approval::Question { request, arguments, is_confined: self.is_confined };
+                let question = approval::ApprovalDialog { request, arguments, is_confined: self.is_confined };
                 let lines = if self.is_whole {
                     format!("{}{}", question.full_diff(theme), question.choices(theme))
                 } else {

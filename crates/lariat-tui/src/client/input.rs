@@ -10,11 +10,11 @@ use crate::frame::Size;
 use crate::screen::modes::Modes;
 
 /// Keys, pasted text, and changes of size and focus.
-pub trait Input: Send {
+pub trait InputSource: Send {
     /// Waits for the next event; `None` if the terminal is gone. Can be dropped and called again.
     fn next(&mut self) -> BoxFuture<'_, Option<Event>>;
 
-    /// Restores the terminal for another program and reads nothing until [`Input::resume`].
+    /// Restores the terminal for another program and reads nothing until [`InputSource::resume`].
     fn pause(&mut self);
 
     /// Reads keys again.
@@ -50,7 +50,7 @@ impl Keyboard {
     }
 }
 
-impl Input for Keyboard {
+impl InputSource for Keyboard {
     fn next(&mut self) -> BoxFuture<'_, Option<Event>> {
         Box::pin(async {
             match &mut self.events {

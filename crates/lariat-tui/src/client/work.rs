@@ -16,7 +16,7 @@ use super::outbox::{Outbox, Outgoing};
 use super::requests::{self, Opening, Request, RequestReply};
 use super::signals::{SignalRequest, Signals};
 use super::{Client, End, EndReason, FRAMES_PER_SECOND, Machine, SAVE_DELAY, clipboard};
-use crate::app::Effect;
+use crate::app::AppEffect;
 use crate::composer::{self, Suggestion};
 use crate::feed::{Feed, FeedItem};
 use crate::frame::{Frame, Size};
@@ -147,7 +147,7 @@ impl<W: Write> Client<W> {
                 WakeReason::Tick => {}
                 WakeReason::Signal(SignalRequest::End) => return Ok(EndReason::Signal),
                 WakeReason::Signal(SignalRequest::Suspend) => {
-                    if let Some(end) = self.carry_out(Effect::Suspend).await {
+                    if let Some(end) = self.carry_out(AppEffect::Suspend).await {
                         return Ok(end);
                     }
                 }
@@ -273,17 +273,17 @@ impl<W: Write> Client<W> {
         }
     }
 
-    async fn carry_out(&mut self, effect: Effect) -> Option<EndReason> {
+    async fn carry_out(&mut self, effect: AppEffect) -> Option<EndReason> {
         match effect {
-            Effect::Send(action) => self.send(action),
-            Effect::Refresh => self.refresh(),
-            Effect::Quit => return Some(EndReason::Quit),
-            Effect::Detach => return Some(EndReason::Detached),
-            Effect::Suspend => {
+            AppEffect::Send(action) => self.send(action),
+            AppEffect::Refresh => self.refresh(),
+            AppEffect::Quit => return Some(EndReason::Quit),
+            AppEffect::Detach => return Some(EndReason::Detached),
+            AppEffect::Suspend => {
                 let machine = Arc::clone(&self.machine);
                 return self.lend(async move || machine.suspend()).await.err();
             }
-            Effect::OpenEditor(draft) => {
+            AppEffect::OpenEditor(draft) => {
                 let machine = Arc::clone(&self.machine);
                 match self.lend(async move || machine.edit(&draft).await).await {
                     Err(end) => return Some(end),
@@ -291,35 +291,35 @@ impl<W: Write> Client<W> {
                     Ok(Err(error)) => self.app.failed(&problem("the editor failed", &error)),
                 }
             }
-            Effect::Redraw => {
+            AppEffect::Redraw => {
                 self.screen.redraw();
                 self.state.is_dirty = true;
             }
-            Effect::Copy(text) => return self.signal(&clipboard::copy(&text)),
-            Effect::Notify(words) => return self.signal(&clipboard::notify(&words)),
-            Effect::SaveDraft => {
+            AppEffect::Copy(text) => return self.signal(&clipboard::copy(&text)),
+            AppEffect::Notify(words) => return self.signal(&clipboard::notify(&words)),
+            AppEffect::SaveDraft => {
                 self.state.save_at = self.state.save_at.or_else(|| Some(Instant::now() + SAVE_DELAY));
             }
-            Effect::Remember(text) => {
+            AppEffect::Remember(text) => {
                 if let Some(Err(error)) = self.history.as_mut().map(|file| file.append(&text)) {
                     self.app.failed(&problem("cannot save the history", &error));
                 }
             }
-            Effect::PasteImage => requests::paste_image(&self.machine, &self.state.reply_sender),
-            Effect::Complete(request) => self.complete(&request),
-            Effect::Chosen(path) => {
+            AppEffect::PasteImage => requests::paste_image(&self.machine, &self.state.reply_sender),
+            AppEffect::Complete(request) => self.complete(&request),
+            AppEffect::Chosen(path) => {
                 if let Some(files) = &mut self.files {
                     files.chosen(&path);
                 }
             }
-            Effect::ListSessions { text } => self.request(Request::Sessions { text }),
-            Effect::OpenSession(id) => self.open(Opening::Existing(id)),
-            Effect::NewSession => self.create(None),
-            Effect::Fork => self.create(self.state.session_id.clone()),
-            Effect::Context => self.about(Request::Context),
-            Effect::Diff => self.about(Request::Diff),
-            Effect::Page(page) => self.make_page(page),
-            Effect::Earlier(theme) => self.about(|id| Request::Earlier(id, theme)),
+            AppEffect::ListSessions { text } => self.request(Request::Sessions { text }),
+            AppEffect::OpenSession(id) => self.open(Opening::Existing(id)),
+            AppEffect::NewSession => self.create(None),
+            AppEffect::Fork => self.create(self.state.session_id.clone()),
+            AppEffect::Context => self.about(Request::Context),
+            AppEffect::Diff => self.about(Request::Diff),
+            AppEffect::Page(page) => self.make_page(page),
+            AppEffect::Earlier(theme) => self.about(|id| Request::Earlier(id, theme)),
         }
         None
     }

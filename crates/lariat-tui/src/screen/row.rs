@@ -150,7 +150,7 @@ pub fn fit(row: &str, columns: usize) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use lariat_terminal::picture::{Pictures, Protocol};
+    use lariat_terminal::picture::{PictureProtocol, Pictures};
 
     use super::{fit, plain, width};
 
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn leaves_out_what_would_move_the_cursor() {
-        let drawn = Pictures::new(Protocol::Iterm, None).rows("R0lGODlhHgAUAA==", 80);
+        let drawn = Pictures::new(PictureProtocol::Iterm, None).rows("R0lGODlhHgAUAA==", 80);
         assert_eq!(fit(&drawn[0], 9), drawn[0]);
         assert_eq!(fit("\u{1b}_Ga=T,t=f;L2V0Yw==\u{1b}\\a", 9), "_Ga=T,t=f");
         assert_eq!(fit("a\nb\r\u{1b}[2Jc\u{1b}[3Jd\u{7}\u{1b}]52;c;x\u{7}e\u{1b}", 9), "abcde");

@@ -6,7 +6,7 @@ use lariat_core::content::Content;
 
 use lariat_core::event::{AgentEvent, RecordedMessage};
 use lariat_core::message::Message;
-use lariat_terminal::picture::{Pictures, Protocol};
+use lariat_terminal::picture::{PictureProtocol, Pictures};
 
 use crate::fake::Fake;
 use crate::kit::{PIXEL, Running};
@@ -100,7 +100,7 @@ async fn shown(pictures: Option<Pictures>, is_full_screen: bool) -> (String, Str
 
 #[tokio::test(start_paused = true)]
 async fn a_picture_is_drawn_once_above_the_rows_that_follow() {
-    let (written, screen) = shown(Some(Pictures::new(Protocol::Kitty, None)), false).await;
+    let (written, screen) = shown(Some(Pictures::new(PictureProtocol::Kitty, None)), false).await;
     assert_eq!(written.matches("\u{1b}_Ga=T,f=100,q=2,C=1,c=1,r=1,m=0;").count(), 1);
     assert!(screen.contains("› what is this?\n  [image/png]\n\n\nA pixel."), "{screen}");
 }
@@ -109,6 +109,6 @@ async fn a_picture_is_drawn_once_above_the_rows_that_follow() {
 async fn a_terminal_without_pictures_and_full_screen_get_a_line() {
     let (written, screen) = shown(None, false).await;
     assert!(!written.contains(PIXEL) && screen.contains("[image/png]\n\nA pixel."), "{screen}");
-    let (written, screen) = shown(Some(Pictures::new(Protocol::Kitty, None)), true).await;
+    let (written, screen) = shown(Some(Pictures::new(PictureProtocol::Kitty, None)), true).await;
     assert!(!written.contains(PIXEL) && screen.contains("[image/png]\n\nA pixel."), "{screen}");
 }

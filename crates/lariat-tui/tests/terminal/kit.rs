@@ -14,7 +14,7 @@ use lariat_core::id::SessionId;
 use lariat_core::time::Timestamp;
 use lariat_terminal::theme::Theme;
 use lariat_tui::app::Setup;
-use lariat_tui::client::{Client, End, Input, Machine, Options, Start};
+use lariat_tui::client::{Client, End, InputSource, Machine, Options, Start};
 use lariat_tui::frame::Size;
 use lariat_tui::screen::Reflow;
 use lariat_tui::screen::modes::KeyReports;
@@ -58,7 +58,7 @@ struct Keys {
     terminal: Terminal,
 }
 
-impl Input for Keys {
+impl InputSource for Keys {
     fn next(&mut self) -> BoxFuture<'_, Option<Event>> {
         Box::pin(self.events.recv())
     }

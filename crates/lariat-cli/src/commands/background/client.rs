@@ -26,7 +26,7 @@ const READY_WITHIN: Duration = Duration::from_secs(20);
 const MAX_SOCKET_PATH: usize = 107;
 
 /// The background host of this user.
-pub(crate) struct Connection {
+pub(crate) struct HostConnection {
     pub(crate) remote: Remote,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn socket(env: &ProcessEnv) -> Result<PathBuf, Problem> {
     Ok(path)
 }
 
-impl Connection {
+impl HostConnection {
     /// Connects to the host of this user, and starts it if it does not run.
     pub(crate) async fn open(env: &ProcessEnv) -> Result<Self, Problem> {
         let path = socket(env)?;

@@ -10,7 +10,7 @@ use lariat_service::clock::new_session_id;
 use lariat_service::{LoadedProject, SessionSelector};
 use serde_json::json;
 
-use super::client::{self, Connection};
+use super::client::{self, HostConnection};
 use crate::args::background::{AnswerArgs, MessageArgs, StopArgs};
 use crate::args::sessions::SessionsCommand;
 use crate::args::task::Task;
@@ -29,7 +29,7 @@ pub(crate) async fn detach(
     task: Task,
     prompt: lariat_service::Prompt,
 ) -> CommandResult {
-    let connection = Connection::open(env).await?;
+    let connection = HostConnection::open(env).await?;
     let view = match &task.which {
         SessionSelector::Resume(id) => connection.find(id).await?,
         SessionSelector::Continue => {
@@ -77,7 +77,7 @@ pub(crate) async fn session_command(
 }
 
 async fn send_message(env: &ProcessEnv, args: &MessageArgs, delivery: Delivery) -> CommandResult {
-    let connection = Connection::open(env).await?;
+    let connection = HostConnection::open(env).await?;
     let view = connection.find(&args.id).await?;
     let content = PromptContent::text(args.words.join(" "));
     let receipt = connection.send(&view.session_id, Action::Prompt { content, delivery }).await?;
@@ -93,7 +93,7 @@ async fn send_message(env: &ProcessEnv, args: &MessageArgs, delivery: Delivery) 
 }
 
 async fn interrupt(env: &ProcessEnv, args: &StopArgs) -> CommandResult {
-    let connection = Connection::open(env).await?;
+    let connection = HostConnection::open(env).await?;
     let view = connection.find(&args.id).await?;
     let receipt = connection.send(&view.session_id, Action::Interrupt).await?;
     if args.json {
@@ -105,7 +105,7 @@ async fn interrupt(env: &ProcessEnv, args: &StopArgs) -> CommandResult {
 
 /// Runs `lariat stop`: interrupts the run, and releases the session for other processes.
 pub(crate) async fn stop(env: &ProcessEnv, args: &StopArgs) -> CommandResult {
-    let Some(connection) = Connection::existing(env).await? else {
+    let Some(connection) = HostConnection::existing(env).await? else {
         return Err(Problem::new(Exit::Usage, "no session runs in the background")
             .hint("`lariat ps` lists the sessions of the background host"));
     };
@@ -126,7 +126,7 @@ pub(crate) async fn stop(env: &ProcessEnv, args: &StopArgs) -> CommandResult {
 }
 
 async fn answer(env: &ProcessEnv, args: &AnswerArgs) -> CommandResult {
-    let connection = Connection::open(env).await?;
+    let connection = HostConnection::open(env).await?;
     let view = connection.find(&args.id).await?;
     let ask = choose(&view, args.ask.as_deref())?;
     let answer = match &args.answer {

@@ -10,7 +10,7 @@ mod control;
 mod ps;
 mod serving;
 
-pub(super) use client::{Connection, from_protocol, new_command, to_protocol};
+pub(super) use client::{HostConnection, from_protocol, new_command, to_protocol};
 pub(super) use control::{detach, session_command, stop};
 pub(super) use ps::ps;
 pub(super) use serving::host;

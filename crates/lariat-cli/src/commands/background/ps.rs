@@ -3,7 +3,7 @@
 use lariat_api::{SessionFilter, SessionStatus, SessionSummary, Sessions as _};
 use lariat_service::clock;
 
-use super::client::{self, Connection};
+use super::client::{self, HostConnection};
 use crate::args::background::PsArgs;
 use crate::commands::CommandResult;
 use crate::commands::print::{self, Column};
@@ -19,7 +19,7 @@ const MOST: u32 = 100;
 
 /// Runs `lariat ps`.
 pub(crate) async fn ps(env: &ProcessEnv, args: &PsArgs) -> CommandResult {
-    let sessions = match Connection::existing(env).await? {
+    let sessions = match HostConnection::existing(env).await? {
         Some(connection) => {
             let mut filter = SessionFilter::default();
             filter.limit = Some(MOST);

@@ -15,7 +15,7 @@ use lariat_server::unix::{self, HostSocket};
 use lariat_service::clock;
 use lariat_service::{HostOptions, LoadOptions, Local, ProjectAgents};
 
-use super::client::{self, Connection};
+use super::client::{self, HostConnection};
 use crate::args::background::{HostArgs, HostCommand};
 use crate::commands::{CommandResult, print};
 use crate::exit::Exit;
@@ -38,7 +38,7 @@ pub(crate) async fn host(env: &ProcessEnv, args: HostArgs) -> CommandResult {
         HostCommand::Serve { idle } => serve(env, Duration::from_secs(idle)).await,
         HostCommand::Status { json } => status(env, json).await,
         HostCommand::Stop => {
-            let Some(_) = Connection::existing(env).await? else {
+            let Some(_) = HostConnection::existing(env).await? else {
                 print::note("the background host does not run");
                 return Ok(Exit::Done);
             };
@@ -51,7 +51,7 @@ pub(crate) async fn host(env: &ProcessEnv, args: HostArgs) -> CommandResult {
 }
 
 async fn status(env: &ProcessEnv, json: bool) -> CommandResult {
-    let host = match Connection::existing(env).await? {
+    let host = match HostConnection::existing(env).await? {
         Some(connection) => Some(connection.remote.host().await.map_err(client::from_protocol)?),
         None => None,
     };

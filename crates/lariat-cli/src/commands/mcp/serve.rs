@@ -13,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use uuid::Uuid;
 
 use crate::args::mcp::McpServeArgs;
-use crate::commands::background::{Connection, to_protocol};
+use crate::commands::background::{HostConnection, to_protocol};
 use crate::commands::{CommandResult, print, trust_prompt};
 use crate::exit::Exit;
 use crate::files;
@@ -91,7 +91,7 @@ fn with_sessions(
     let connect = move || -> lariat_core::BoxFuture<'static, _> {
         let env = env.clone();
         Box::pin(async move {
-            let connection = Connection::open(&env).await.map_err(to_protocol)?;
+            let connection = HostConnection::open(&env).await.map_err(to_protocol)?;
             Ok(Arc::new(connection.remote) as Arc<dyn Sessions>)
         })
     };

@@ -31,7 +31,7 @@ use super::questions::{KeyEffect, PendingQuestion, Questions, model_answer};
 use super::terminal::Terminal;
 use crate::args::background::AttachArgs;
 use crate::commands::CommandResult;
-use crate::commands::background::{Connection, from_protocol};
+use crate::commands::background::{HostConnection, from_protocol};
 use crate::exit::Exit;
 use crate::problem::Problem;
 use crate::process_env::{ProcessEnv, Stream};
@@ -44,7 +44,7 @@ const ID: usize = 8;
 
 /// Runs `lariat attach`.
 pub(crate) async fn attach(env: &ProcessEnv, args: &AttachArgs) -> CommandResult {
-    let connection = Connection::open(env).await?;
+    let connection = HostConnection::open(env).await?;
     let view = connection.find(&args.id).await?;
     let mut request = LogRequest::follow(view.cursor.clone());
     if view.seq <= SHOWN_FROM_START {

@@ -13,7 +13,7 @@ use lariat_core::content::ToolCall;
 use lariat_core::display;
 use lariat_core::id::RequestId;
 use lariat_core::permission::{PermissionDecision, PermissionRequest, UserQuestion};
-use lariat_terminal::approval::{self, Answer, Question};
+use lariat_terminal::approval::{self, ApprovalAnswer, ApprovalDialog};
 use lariat_terminal::theme::Theme;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -99,8 +99,12 @@ impl Questions {
         Self { is_confined, ..Self::default() }
     }
 
-    fn question<'a>(&self, request: &'a PermissionRequest, arguments: Option<&'a Value>) -> Question<'a> {
-        Question { request, arguments, is_confined: self.is_confined }
+    fn question<'a>(
+        &self,
+        request: &'a PermissionRequest,
+        arguments: Option<&'a Value>,
+    ) -> ApprovalDialog<'a> {
+        ApprovalDialog { request, arguments, is_confined: self.is_confined }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -231,29 +235,29 @@ impl Questions {
     fn call_key(&mut self, request: &PermissionRequest, key: &TypedKey, theme: &Theme) -> KeyEffect {
         let answer = match key {
             TypedKey::Char(letter) => self.question(request, None).answer(*letter),
-            TypedKey::End => Answer::Decided(PermissionDecision::Deny { reason: None }),
+            TypedKey::End => ApprovalAnswer::Decided(PermissionDecision::Deny { reason: None }),
             // The Enter belongs to what was typed before.
             TypedKey::Enter | TypedKey::Queue => return KeyEffect::Nothing,
-            _ => Answer::Unclear,
+            _ => ApprovalAnswer::Unclear,
         };
         match answer {
-            Answer::Decided(decision) => {
+            ApprovalAnswer::Decided(decision) => {
                 self.after_answer();
                 KeyEffect::Decided(request.id, decision)
             }
-            Answer::WantsReason => {
+            ApprovalAnswer::WantsReason => {
                 if let Some(PendingQuestion::Call { wants_reason, .. }) = self.open.front_mut() {
                     *wants_reason = true;
                 }
                 self.is_ready = false;
                 KeyEffect::Write("\n".to_owned())
             }
-            Answer::WantsDiff => {
+            ApprovalAnswer::WantsDiff => {
                 self.is_ready = false;
                 let question = self.question(request, None);
                 KeyEffect::Write(format!("\n{}{}", question.full_diff(theme), question.choices(theme)))
             }
-            Answer::Unclear => {
+            ApprovalAnswer::Unclear => {
                 self.is_ready = false;
                 let choices = self.question(request, None).choices(theme);
                 KeyEffect::Write(format!("\n  Press one of the keys in brackets.\n{choices}"))

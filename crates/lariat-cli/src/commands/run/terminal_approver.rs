@@ -5,7 +5,7 @@ use std::io::{BufRead as _, IsTerminal as _};
 
 use lariat_core::BoxFuture;
 use lariat_core::permission::{Approver, PermissionDecision, PermissionRequest};
-use lariat_terminal::approval::{Answer, Question};
+use lariat_terminal::approval::{ApprovalAnswer, ApprovalDialog};
 use lariat_terminal::theme::Theme;
 use tokio::sync::{Mutex, oneshot};
 
@@ -29,7 +29,7 @@ impl TerminalApprover {
     async fn decide(&self, request: &PermissionRequest) -> PermissionDecision {
         let _turn = self.turn.lock().await;
         let arguments = request.args.as_deref();
-        let question = Question { request, arguments, is_confined: false };
+        let question = ApprovalDialog { request, arguments, is_confined: false };
         write_stderr(&format!("\n{}", question.lines(&self.theme)));
         loop {
             write_stderr(&question.prompt());
@@ -37,13 +37,13 @@ impl TerminalApprover {
             let mut letters = line.trim().chars();
             let (Some(letter), None) = (letters.next(), letters.next()) else { continue };
             match question.answer(letter) {
-                Answer::Decided(decision) => return decision,
-                Answer::WantsReason => return PermissionDecision::Deny { reason: None },
-                Answer::WantsDiff => {
+                ApprovalAnswer::Decided(decision) => return decision,
+                ApprovalAnswer::WantsReason => return PermissionDecision::Deny { reason: None },
+                ApprovalAnswer::WantsDiff => {
                     let preview = request.preview.as_deref().unwrap_or_default();
                     write_stderr(&format!("{}\n", lariat_core::display::block(preview)));
                 }
-                Answer::Unclear => {}
+                ApprovalAnswer::Unclear => {}
             }
         }
     }

@@ -9,7 +9,7 @@ use lariat_core::archive::{ListQuery, SessionSummary};
 use lariat_core::display;
 use lariat_core::event::{Event, Insight, InsightFold};
 use lariat_core::id::{EventId, SessionId};
-use lariat_core::ledger::{Entry, Ledger, Source};
+use lariat_core::ledger::{Ledger, LedgerEntry, Source};
 use lariat_core::time::Timestamp;
 use lariat_core::usage::Usage;
 use lariat_service::clock;
@@ -35,7 +35,7 @@ struct SessionCost {
 struct SourceCost {
     source: Source,
     #[serde(flatten)]
-    entry: Entry,
+    entry: LedgerEntry,
 }
 
 #[derive(Serialize)]

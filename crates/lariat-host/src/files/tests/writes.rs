@@ -136,7 +136,7 @@ fn list_is_sorted_and_limited() {
     }
     let (entries, more) = fixture.workspace.list(".", 10).unwrap();
     let names: Vec<_> = entries.iter().map(|entry| (entry.name.to_str().unwrap(), entry.kind)).collect();
-    assert_eq!(names, [("a", Kind::File), ("b", Kind::File), ("c", Kind::Directory)]);
+    assert_eq!(names, [("a", EntryKind::File), ("b", EntryKind::File), ("c", EntryKind::Directory)]);
     assert!(!more);
     assert!(fixture.workspace.list(".", 2).unwrap().1);
     assert_eq!(fixture.workspace.list("a", 2), Err(FileError::NotADirectory("a".into())));

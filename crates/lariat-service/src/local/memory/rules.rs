@@ -3,7 +3,7 @@
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use lariat_connect::skills::FrontMatter;
 use lariat_guard::instructions::{self, RULES};
-use lariat_host::files::Kind;
+use lariat_host::files::EntryKind;
 
 use super::lookup::{Location, joined};
 use super::{MAX_FILES, MemoryFile, MemoryFiles};
@@ -47,8 +47,8 @@ impl MemoryFiles {
         for entry in entries {
             let Some(path) = entry.name.to_str().map(|name| joined(folder, name)) else { continue };
             match entry.kind {
-                Kind::Directory if depth < MAX_DEPTH => self.walk(&path, depth + 1, files),
-                Kind::File | Kind::Link if path.ends_with(".md") && files.len() < MAX_FILES => {
+                EntryKind::Directory if depth < MAX_DEPTH => self.walk(&path, depth + 1, files),
+                EntryKind::File | EntryKind::Link if path.ends_with(".md") && files.len() < MAX_FILES => {
                     files.push(path)
                 }
                 _ => {}

@@ -3,8 +3,8 @@
 use lariat_api::{CheckpointParts, Delivery, ProblemCode};
 
 use super::{IDLE, RUNNING};
-use crate::sessions::script::Client::{A, B};
 use crate::sessions::script::Condition::{Delivered, Ended, Files, Marked, Request, Status};
+use crate::sessions::script::ScriptClient::{A, B};
 use crate::sessions::script::Step::{
     Await, Checkpoint, Crash, Interrupt, InterruptedRestore, Plan, Prompt, RefusedPrompt, RefusedRestore,
     RefusedShell, Release, Restore, Revive, Shell, Stays,
