@@ -15,7 +15,7 @@ PIXEL_URL = "data:image/png;base64," + PIXEL_BASE64
 PIXEL_TEXT = f"[image/png, {len(PIXEL)} bytes]"
 
 PROMPT = "Was ist größer?"
-THINKING = "The person wants something: größer als gedacht 🦀. Two tools will do."
+THINKING = "The user wants something: größer als gedacht 🦀. Two tools will do."
 REDACTED = "b3BhcXVlIHRob3VnaHRz"
 ANSWER = f"You said “{PROMPT} {PIXEL_TEXT}”; let me look."
 ARGUMENTS = {"path": "größe path", "line": 7}

@@ -30,7 +30,7 @@ pub(crate) enum Proofs {
 pub(crate) enum Selection {
     All,
     WithoutProofs,
-    /// The step with this name and those after it, to go on after a failure.
+    /// The step with this name and those after it, to continue after a failure.
     From(String),
 }
 

@@ -241,7 +241,7 @@ pub enum AnswerOutcome {
     Answered {
         /// The answer.
         answer: Answer,
-        /// Who answered.
+        /// The user or program that answered.
         by: Principal,
         /// The command that carried the answer.
         command_id: CommandId,

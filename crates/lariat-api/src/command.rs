@@ -133,7 +133,7 @@ pub enum Action {
     },
     /// Names a point to return to.
     Checkpoint {
-        /// Its name.
+        /// The name of the checkpoint.
         label: String,
     },
     /// Returns to a checkpoint.

@@ -42,7 +42,7 @@ pub enum Live {
     },
     /// The host cannot continue the run, which has no end in the log. The next command continues it.
     RunLost {
-        /// Why.
+        /// The reason that the host cannot continue the run.
         problem: Problem,
     },
 }

@@ -171,7 +171,7 @@ pub struct BudgetView(#[cfg_attr(feature = "schema", schemars(with = "serde_json
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ModelView {
-    /// Its name.
+    /// The name of the model.
     pub name: String,
     /// The reasoning effort.
     #[serde(default, skip_serializing_if = "Option::is_none")]

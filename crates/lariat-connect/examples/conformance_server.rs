@@ -59,7 +59,7 @@ impl ServedTools for SuiteTools {
                     McpToolCallResult::text("done")
                 }
                 "test_input_required_result_elicitation" | "test_input_required_result_tampered_state" => {
-                    match client.ask("May the tool go on?").await {
+                    match client.ask("May the tool continue?").await {
                         ClientAnswer::Approved => McpToolCallResult::text("approved"),
                         ClientAnswer::Declined => McpToolCallResult::text("declined"),
                         _ => McpToolCallResult::error("the client cannot ask its user"),

@@ -27,7 +27,7 @@ pub enum UserAnswer {
     Text(String),
     /// The user declined, or no user can answer.
     Declined {
-        /// Why.
+        /// The reason that the model reads, if the user gave one.
         reason: Option<String>,
     },
     /// The run ended before an answer.

@@ -88,13 +88,13 @@ pub enum ServiceError {
     /// The session is not a loop of an actor and a critic.
     #[error("session `{0}` is not a loop of an actor and a critic")]
     NotALoop(String),
-    /// The loop cannot go on, because it ended.
+    /// The loop cannot continue, because it ended.
     #[error("the loop of session `{0}` has ended")]
     LoopEnded(String),
     /// The session is not a race.
     #[error("session `{0}` is not a race")]
     NotARace(String),
-    /// A race cannot go on, for this reason.
+    /// A race cannot continue, for this reason.
     #[error("{0}")]
     Race(String),
     /// The changes of a branch of a race cannot be applied, because these files changed since the race started.

@@ -128,7 +128,7 @@ impl MemorySource {
     }
 }
 
-/// What became of a proposal.
+/// The outcome of a proposal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProposalOutcome {
     /// It waits for the user under this id.

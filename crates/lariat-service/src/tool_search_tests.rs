@@ -24,7 +24,7 @@ fn tools() -> Vec<Arc<dyn AgentTool>> {
     let named = [
         ("mcp__hub__create_issue", "Creates an issue in a repository."),
         ("mcp__hub__listIssues", "Lists the issues of a repository."),
-        ("mcp__mail__send", "Sends a message to a person about an issue."),
+        ("mcp__mail__send", "Sends a message to a colleague about an issue."),
         ("openapi__pets__find_pet", "Finds a pet."),
     ];
     named.map(|(name, about)| Arc::new(Named(name, about)) as Arc<dyn AgentTool>).into()

@@ -28,7 +28,7 @@ pub enum Token {
     Number,
     /// A comment.
     Comment,
-    /// Anything else.
+    /// Text without a class of its own.
     Plain,
 }
 

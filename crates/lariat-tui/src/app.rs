@@ -54,7 +54,7 @@ pub enum AppEffect {
     OpenEditor(String),
     /// Copies a text to the clipboard, by OSC 52.
     Copy(String),
-    /// Calls the user, who looks elsewhere.
+    /// Notifies the user, who is in another window.
     Notify(String),
     /// Keeps the draft on disk.
     SaveDraft,

@@ -47,7 +47,7 @@ pub enum FeedItem {
     },
     /// The connection is lost; the feed connects again.
     Lost {
-        /// What happened.
+        /// The error that ended the connection.
         message: String,
         /// When the feed tries again.
         retry_in: Duration,

@@ -24,7 +24,7 @@ struct Book {
     active: u64,
 }
 
-/// Runs a call in a pool and checks the book of all.
+/// Runs a call in a pool and checks the sum of all calls.
 fn call(pool: &BudgetPool, book: &Mutex<Book>) {
     let Ok(reservation) = block_on(pool.admit(tokens(RESERVED))) else { panic!("the limit is not used up") };
     {

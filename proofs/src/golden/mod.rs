@@ -284,7 +284,7 @@ async fn check_part(
         if outcome.is_ok() && part != Part::Archives {
             outcome = check_soundness(&*store, &id).await;
             if outcome.is_ok() && (at as u64).is_multiple_of(CONTINUE_EVERY) {
-                outcome = go_on(&*store, &id).await;
+                outcome = continue_session(&*store, &id).await;
                 tally.continued += 1;
             }
         }
@@ -305,7 +305,7 @@ async fn check_soundness(store: &dyn SessionArchive, id: &SessionId) -> Result<(
 }
 
 /// Appends an event with today's version, and reads it back after the old ones.
-async fn go_on(store: &dyn SessionArchive, id: &SessionId) -> Result<(), String> {
+async fn continue_session(store: &dyn SessionArchive, id: &SessionId) -> Result<(), String> {
     let failed = |error: lariat_core::store::StoreError| error.to_string();
     let epoch = store.claim(id).await.map_err(failed)?;
     let before = store.read(id, 0, usize::MAX).await.map_err(failed)?;

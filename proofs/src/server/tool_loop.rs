@@ -107,7 +107,7 @@ fn reply(request: &Request) -> Turn {
                 reasoning: 20,
             });
             if summary.thinking {
-                turn = turn.thinking("The person wants something: größer als gedacht 🦀. Two tools will do.");
+                turn = turn.thinking("The user wants something: größer als gedacht 🦀. Two tools will do.");
                 // Redacted thinking must also be sent back unchanged; Google and Chat Completions do not have
                 // it.
                 if matches!(request.wire, Wire::AnthropicMessages | Wire::BedrockConverse) {

@@ -79,7 +79,7 @@ pub struct ToolCallChange {
     pub title: Option<String>,
     /// `read`, `edit`, `execute` and so on.
     pub kind: Option<String>,
-    /// How it goes.
+    /// Whether it waits, runs, completed or failed.
     pub status: Option<CallStatus>,
     /// The arguments of the agent's own tool.
     pub arguments: Option<Value>,

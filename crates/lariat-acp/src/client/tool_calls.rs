@@ -71,7 +71,7 @@ pub struct ExternalCall {
     pub title: String,
     /// `read`, `edit`, `execute` and so on; empty if the agent did not say.
     pub kind: String,
-    /// How it goes.
+    /// Whether it waits, runs, completed or failed.
     pub status: CallStatus,
     /// The arguments of the agent's own tool; null if they are not known.
     pub arguments: Value,

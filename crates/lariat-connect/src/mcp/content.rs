@@ -53,7 +53,7 @@ impl PinnedTool for McpToolInfo {
 pub struct McpPromptInfo {
     /// The server's name for it.
     pub name: String,
-    /// What it does.
+    /// The server's description of the prompt.
     #[serde(default)]
     pub description: Option<String>,
     /// Its arguments, in their order.

@@ -420,7 +420,7 @@ pub enum AgentEvent {
         scope: BudgetScope,
         /// The additional amounts.
         limits: BudgetLimits,
-        /// Who raised it.
+        /// Who raised the limit, such as `user`.
         by: String,
     },
     /// A limit ended the run. This event explains it to the model; the run adds no artificial message.

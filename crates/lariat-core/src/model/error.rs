@@ -41,7 +41,7 @@ pub enum ProviderError {
     /// The model call was cancelled.
     #[error("cancelled")]
     Cancelled,
-    /// Anything else.
+    /// A failure that none of the other kinds describes.
     #[error("{0}")]
     Other(ErrorDetail),
 }
@@ -69,7 +69,7 @@ pub enum FailureKind {
     Config,
     /// The model call was cancelled.
     Cancelled,
-    /// Anything else.
+    /// A failure that none of the other kinds describes.
     Other,
 }
 

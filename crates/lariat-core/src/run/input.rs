@@ -94,7 +94,7 @@ pub enum Input {
         request: RequestId,
         /// The additional amounts; `None` for no.
         more: Option<BudgetLimits>,
-        /// Who answered.
+        /// Who answered, such as `user`.
         by: String,
     },
     /// A budget was raised without a request.
@@ -103,7 +103,7 @@ pub enum Input {
         scope: BudgetScope,
         /// The additional amounts.
         limits: BudgetLimits,
-        /// Who raised it.
+        /// Who raised the limit, such as `user`.
         by: String,
     },
     /// The permission check of a tool call is done.

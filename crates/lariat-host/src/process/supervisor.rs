@@ -431,7 +431,7 @@ fn command_line(launch: &Launch) -> String {
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-/// What became of an order that was sent to a launch helper.
+/// The outcome of an order that was sent to a launch helper.
 enum HelperOutcome {
     /// The program started.
     Started,

@@ -51,7 +51,7 @@ pub(crate) fn known_prompts(place: &LoadedProject, folders: &UserDirectories) ->
 pub struct KnownResource {
     /// What a message contains after `@`: `server:uri`.
     pub mention: String,
-    /// What it is.
+    /// The title that the server gives it.
     pub title: String,
 }
 

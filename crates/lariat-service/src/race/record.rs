@@ -78,7 +78,7 @@ pub struct BranchEnd {
 pub struct RaceSelection {
     /// The name of the branch; `None` if no branch could be selected.
     pub branch: Option<String>,
-    /// The reason.
+    /// The reason of the check or of the judge, for users.
     pub reason: String,
     /// What the judge cost, in billionths of a dollar.
     #[serde(default, rename = "cost_nano_usd")]

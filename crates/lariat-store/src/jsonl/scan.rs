@@ -41,7 +41,7 @@ pub(super) enum PieceKind {
     /// A record, with or without its newline. [`JournalScanner::body`] returns its event until the next call of
     /// [`JournalScanner::next`].
     Record(RecordLine, Newline),
-    /// Anything else.
+    /// Bytes that are not a record.
     Gap(Gap),
 }
 

@@ -25,7 +25,7 @@ const FINAL_WORDS: &str = "done";
 pub struct RequestViolation {
     /// Index of the request, from 0.
     pub request: usize,
-    /// What was wrong.
+    /// The rule that the request violates, and where.
     pub violation: Violation,
 }
 

@@ -34,7 +34,7 @@ pub struct SuiteFailure {
     pub fault: String,
     /// The step, counted from 0; `None` at the end.
     pub step: Option<usize>,
-    /// What was wrong.
+    /// What the host did, and what the protocol requires.
     pub problem: String,
 }
 

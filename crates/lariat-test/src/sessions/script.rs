@@ -103,7 +103,7 @@ pub(super) enum Condition {
 pub(super) enum Step {
     /// The model will reply so to a prompt.
     Plan(&'static str, Vec<Turn>),
-    /// The model may go on.
+    /// The model may continue.
     Release(&'static str),
     Prompt(ScriptClient, &'static str, Delivery),
     RefusedPrompt(ScriptClient, &'static str, Delivery, ProblemCode),

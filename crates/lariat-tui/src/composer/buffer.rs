@@ -27,7 +27,7 @@ pub(super) enum Cause {
     Typed,
     /// A message from the history replaced the draft.
     Recalled,
-    /// Anything else.
+    /// A change of another kind, which undo does not join with others.
     Other,
 }
 

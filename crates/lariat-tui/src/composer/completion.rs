@@ -47,7 +47,7 @@ pub(super) struct CompletionItem {
     pub(super) name: String,
     /// The arguments that follow it.
     pub(super) arguments: String,
-    /// What it is.
+    /// The description beside the name.
     pub(super) summary: String,
 }
 

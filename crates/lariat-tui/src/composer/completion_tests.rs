@@ -86,7 +86,7 @@ fn escape_closes_it_until_the_next_word() {
 }
 
 #[test]
-fn a_recalled_command_opens_nothing_so_that_up_goes_on() {
+fn a_recalled_command_opens_no_list_so_that_up_recalls_the_next() {
     let mut composer = composer();
     press(&mut composer, &["up"]);
     assert_eq!((composer.draft().as_str(), composer.is_busy()), ("/model old", false));
@@ -111,7 +111,7 @@ fn an_at_sign_asks_for_files_and_takes_the_answer() {
 }
 
 #[test]
-fn a_file_replaces_the_whole_word_and_a_folder_goes_on() {
+fn a_file_replaces_the_whole_word_and_a_folder_lists_its_files() {
     let mut composer = composer();
     type_text(&mut composer, "(@sr");
     answer(&mut composer, "sr", &["src/"]);

@@ -95,7 +95,7 @@ async fn base_prompt_of_a_coding_agent() {
 async fn memory_files_of_user_and_project_come_outermost_first() {
     snapshot("memory_files", async |scenario: &Scenario| {
         scenario.dirs.write("home/.claude/CLAUDE.md", "Answer in English.\n");
-        scenario.dirs.write("project/CLAUDE.md", "Use tabs.\n<!-- for people -->\nNever push.\n");
+        scenario.dirs.write("project/CLAUDE.md", "Use tabs.\n<!-- for maintainers -->\nNever push.\n");
         scenario.dirs.write("project/.claude/CLAUDE.md", "The build is `make`.\n");
         scenario.dirs.write("project/CLAUDE.local.md", "My port is 8080.\n");
         scenario.dirs.write("project/AGENTS.md", "Not this one.\n");

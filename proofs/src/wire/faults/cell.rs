@@ -18,7 +18,7 @@ pub const FINAL_TEXT: &str = "All is well.";
 /// The model's text before the tool call.
 pub const TEXT: &str = "I will look at it now: 日本語, naïve.";
 /// The model's thinking.
-pub const THINKING: &str = "The person wants to know, so I had better look.";
+pub const THINKING: &str = "The user wants to know, so I had better look.";
 /// Characters per delta.
 const PIECE: usize = 6;
 

@@ -56,7 +56,7 @@ pub(super) enum Outgoing {
     Context(String),
 }
 
-/// What became of a command.
+/// The response of the session to a command.
 pub(super) enum CommandResponse {
     Run(Result<Receipt, Problem>),
     /// The message with its text.

@@ -323,7 +323,7 @@ impl<'a> ControlledSession<'a> {
         Ok(())
     }
 
-    /// Handles what became of a command.
+    /// Handles the response to a command.
     fn sent(&mut self, sent: CommandResponse) -> Result<(), Problem> {
         match sent {
             CommandResponse::Run(sent) => {

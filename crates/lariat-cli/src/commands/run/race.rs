@@ -35,7 +35,7 @@ use crate::process_env::{ProcessEnv, Stream};
 
 /// The number of branches, if the command line does not say it.
 const BRANCHES: usize = 3;
-/// How often a live table is drawn again while nothing happens, so that the times go on.
+/// How often a live table is drawn again while nothing happens, so that the shown times advance.
 const TICK: Duration = Duration::from_secs(1);
 /// Maximum number of files that a conflict names.
 const NAMED_FILES: usize = 5;

@@ -226,7 +226,7 @@ impl RunWatcher {
         self.client.send(action).await.map(drop).map_err(ending::host_problem)
     }
 
-    /// Reports what became of a message or an answer. Returns the position of a message that the session took.
+    /// Reports the response to a message or an answer. Returns the position of a message that the session took.
     fn sent(&mut self, sent: CommandResponse) -> Option<u64> {
         match sent {
             CommandResponse::Message(_, Ok(receipt)) => Some(receipt.seq),

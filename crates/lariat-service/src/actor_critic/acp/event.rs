@@ -34,7 +34,7 @@ pub enum ExternalEvent {
     CallDenied {
         /// The call.
         call: ReportedCall,
-        /// Why.
+        /// The reason that the permission check gave.
         reason: String,
     },
     /// Its list of tasks changed: this is all of it.

@@ -46,7 +46,7 @@ const MAX_TEXT: usize = 256 * 1024;
 /// Maximum number of bytes of what an agent writes, in an error.
 const MAX_ERROR: usize = 500;
 
-/// Why a turn cannot go on.
+/// Why a turn cannot continue.
 enum Fault {
     /// The agent closed its output, or broke the limits of the connection.
     Ended,
@@ -381,7 +381,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Ends the agent, and says why it could not go on. Returns its exit code, too.
+    /// Ends the agent, and says why it could not continue. Returns its exit code, too.
     async fn explain(&mut self, fault: Fault) -> (i64, String) {
         let mut code = 1;
         let why = match fault {
