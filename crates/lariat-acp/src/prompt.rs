@@ -23,8 +23,8 @@ pub(crate) fn read(blocks: Vec<ContentBlock>, directory: &Path) -> Result<Prompt
             ContentBlock::Image { data, mime_type } => images.push(Content::Image { data, mime_type }),
             ContentBlock::ResourceLink { uri, name } => text.push_str(&mention(&uri, &name, directory)),
             ContentBlock::Resource { resource } => match embed(resource, directory)? {
-                Embedded::Text(text) => embedded.push(Content::text(text)),
-                Embedded::Image(image) => images.push(image),
+                EmbeddedText::Text(text) => embedded.push(Content::text(text)),
+                EmbeddedText::Image(image) => images.push(image),
             },
             ContentBlock::Audio {} => return Err(unsupported("Lariat does not support audio")),
         }
@@ -41,20 +41,20 @@ pub(crate) fn read(blocks: Vec<ContentBlock>, directory: &Path) -> Result<Prompt
     Ok(PromptContent(content))
 }
 
-enum Embedded {
+enum EmbeddedText {
     Text(String),
     Image(Content),
 }
 
-fn embed(resource: ResourceContents, directory: &Path) -> Result<Embedded, Problem> {
+fn embed(resource: ResourceContents, directory: &Path) -> Result<EmbeddedText, Problem> {
     let ResourceContents { uri, mime_type, text, blob } = resource;
     match (text, blob, mime_type) {
         (Some(text), _, _) => {
             let name = file(&uri, directory).unwrap_or(uri);
-            Ok(Embedded::Text(format!("<context source=\"{name}\">\n{text}\n</context>")))
+            Ok(EmbeddedText::Text(format!("<context source=\"{name}\">\n{text}\n</context>")))
         }
         (None, Some(data), Some(mime_type)) if mime_type.starts_with("image/") => {
-            Ok(Embedded::Image(Content::Image { data, mime_type }))
+            Ok(EmbeddedText::Image(Content::Image { data, mime_type }))
         }
         _ => Err(unsupported("Lariat supports embedded text and images only").with_place(uri)),
     }

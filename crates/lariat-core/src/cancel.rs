@@ -85,19 +85,19 @@ impl CancellationToken {
     }
 
     /// Completes when the token is cancelled.
-    pub fn cancelled(&self) -> Cancelled {
-        Cancelled { node: Arc::clone(&self.node), key: None }
+    pub fn cancelled(&self) -> Cancellation {
+        Cancellation { node: Arc::clone(&self.node), key: None }
     }
 }
 
 /// The future that [`CancellationToken::cancelled`] returns.
 #[derive(Debug)]
-pub struct Cancelled {
+pub struct Cancellation {
     node: Arc<TokenNode>,
     key: Option<u64>,
 }
 
-impl Future for Cancelled {
+impl Future for Cancellation {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
@@ -120,7 +120,7 @@ impl Future for Cancelled {
     }
 }
 
-impl Drop for Cancelled {
+impl Drop for Cancellation {
     fn drop(&mut self) {
         if let Some(key) = self.key {
             self.node.lock().wakers.retain(|(k, _)| *k != key);

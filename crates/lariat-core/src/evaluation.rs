@@ -87,7 +87,7 @@ pub enum EvaluationError {
 }
 
 /// A decision, and the usage of making it.
-pub type Evaluated = Result<(EvaluationDecision, Usage), EvaluationError>;
+pub type EvaluationResult = Result<(EvaluationDecision, Usage), EvaluationError>;
 
 /// Receives status texts of a strategy while it works. Observers of the session see them as `ProgressMessage`.
 pub type EvaluationProgress<'a> = &'a (dyn Fn(String) + Send + Sync);
@@ -101,7 +101,7 @@ pub trait EvaluationStrategy: Send + Sync {
         outcomes: &'a [ParallelLoopOutcome],
         progress: EvaluationProgress<'a>,
         cancel: CancellationToken,
-    ) -> BoxFuture<'a, Evaluated>;
+    ) -> BoxFuture<'a, EvaluationResult>;
 }
 
 /// Selects the only branch. Fails if there are several.
@@ -124,7 +124,7 @@ pub struct TokenEfficientEvaluation;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ElaborateEvaluation;
 
-fn select(index: Option<usize>) -> Evaluated {
+fn select(index: Option<usize>) -> EvaluationResult {
     let decision = index.map(EvaluationDecision::Select).ok_or(EvaluationError::NoBranches)?;
     Ok((decision, Usage::default()))
 }
@@ -154,8 +154,8 @@ macro_rules! immediate_strategy {
                 outcomes: &'a [ParallelLoopOutcome],
                 _progress: EvaluationProgress<'a>,
                 _cancel: CancellationToken,
-            ) -> BoxFuture<'a, Evaluated> {
-                let choose: fn(&[ParallelLoopOutcome]) -> Evaluated = $choose;
+            ) -> BoxFuture<'a, EvaluationResult> {
+                let choose: fn(&[ParallelLoopOutcome]) -> EvaluationResult = $choose;
                 Box::pin(std::future::ready(choose(outcomes)))
             }
         }
@@ -237,7 +237,7 @@ impl EvaluationStrategy for CheckEvaluation {
         outcomes: &'a [ParallelLoopOutcome],
         progress: EvaluationProgress<'a>,
         cancel: CancellationToken,
-    ) -> BoxFuture<'a, Evaluated> {
+    ) -> BoxFuture<'a, EvaluationResult> {
         Box::pin(async move {
             let (mut best, mut notes) = (None::<(u64, usize)>, Vec::new());
             let finished = outcomes.iter().enumerate().filter(|(_, branch)| branch.outcome.is_completed());

@@ -21,7 +21,10 @@ fn outcome(config_index: usize, messages: &[&str], original_context_len: usize) 
 }
 
 /// Evaluates, and returns the decision with the status texts.
-fn evaluate(strategy: &dyn EvaluationStrategy, outcomes: &[ParallelLoopOutcome]) -> (Evaluated, Vec<String>) {
+fn evaluate(
+    strategy: &dyn EvaluationStrategy,
+    outcomes: &[ParallelLoopOutcome],
+) -> (EvaluationResult, Vec<String>) {
     let prompts = ["go".into()];
     let texts = Mutex::new(Vec::new());
     let progress = |text: String| texts.lock().unwrap().push(text);

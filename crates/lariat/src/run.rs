@@ -5,8 +5,8 @@
 pub use lariat_core::clock::{Clock, EntropySource};
 pub use lariat_core::config::{QueueMode, ToolExecutionStrategy};
 pub use lariat_core::evaluation::{
-    CheckEvaluation, CheckResult, ElaborateEvaluation, Evaluated, EvaluationDecision, EvaluationError,
-    EvaluationProgress, EvaluationStrategy, FirstFinishedEvaluation, ParallelLoopOutcome,
+    CheckEvaluation, CheckResult, ElaborateEvaluation, EvaluationDecision, EvaluationError,
+    EvaluationProgress, EvaluationResult, EvaluationStrategy, FirstFinishedEvaluation, ParallelLoopOutcome,
     PickFirstEvaluation, TokenEfficientEvaluation, TransparentEvaluation,
 };
 pub use lariat_core::run::RunConfig;

@@ -15,7 +15,7 @@ const MAX_SHORT: usize = 512;
 /// A line of the agent.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Received {
+pub enum AgentLine {
     /// The response to one of our requests.
     Response {
         /// The id of the request.
@@ -154,21 +154,21 @@ impl StopWord {
 }
 
 /// Reads a line. `session` is ours; `None` before it exists.
-pub(super) fn read(line: &[u8], session: Option<&str>) -> Received {
+pub(super) fn read(line: &[u8], session: Option<&str>) -> AgentLine {
     match parse(line) {
-        Err(_) => Received::NoMessage,
+        Err(_) => AgentLine::NoMessage,
         Ok(Incoming::Response { id, result }) => match id.as_u64() {
-            Some(id) => Received::Response { id, result: result.map_err(|error| AgentError::from(&error)) },
-            None => Received::Nothing,
+            Some(id) => AgentLine::Response { id, result: result.map_err(|error| AgentError::from(&error)) },
+            None => AgentLine::Nothing,
         },
         Ok(Incoming::Notification { method, params }) => {
             if method != "session/update" || !is_of(&params, session) {
-                return Received::Nothing;
+                return AgentLine::Nothing;
             }
-            params.get("update").and_then(update).map_or(Received::Nothing, Received::Update)
+            params.get("update").and_then(update).map_or(AgentLine::Nothing, AgentLine::Update)
         }
         Ok(Incoming::Request { id, method, params }) => {
-            Received::Request { id, request: request(&method, &params, session) }
+            AgentLine::Request { id, request: request(&method, &params, session) }
         }
     }
 }

@@ -14,7 +14,7 @@ mod tool_calls;
 
 pub use judged::{JudgedCall, judged_calls};
 pub use messages::{
-    AgentError, AgentRequest, PermissionChoice, Received, SessionUpdate, StopWord, ToolCallChange,
+    AgentError, AgentLine, AgentRequest, PermissionChoice, SessionUpdate, StopWord, ToolCallChange,
 };
 pub use requests::{Client, ModelChoice};
 pub use tool_calls::{CallStatus, CallStep, ExternalCall, TooManyCalls, ToolCalls};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::messages::{AgentError, PermissionChoice, Received, read, text};
+use super::messages::{AgentError, AgentLine, PermissionChoice, read, text};
 use crate::wire::{Protocol, RpcError, request_line, response_line};
 
 /// Our side of a connection to an agent.
@@ -110,7 +110,7 @@ impl Client {
     }
 
     /// Reads a line of the agent.
-    pub fn receive(&self, line: &[u8]) -> Received {
+    pub fn receive(&self, line: &[u8]) -> AgentLine {
         read(line, self.session.as_deref())
     }
 

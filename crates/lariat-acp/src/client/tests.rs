@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    AgentRequest, CallStatus, CallStep, Client, ExternalCall, ModelChoice, PermissionChoice, Received,
+    AgentLine, AgentRequest, CallStatus, CallStep, Client, ExternalCall, ModelChoice, PermissionChoice,
     SessionUpdate, ToolCallChange, ToolCalls, judged_calls,
 };
 
@@ -13,14 +13,14 @@ fn client() -> Client {
     client
 }
 
-fn update(update: Value) -> Received {
+fn update(update: Value) -> AgentLine {
     let line = json!({ "jsonrpc": "2.0", "method": "session/update", "params": { "sessionId": "s", "update": update } });
     client().receive(line.to_string().as_bytes())
 }
 
 fn change(value: Value) -> ToolCallChange {
     match update(value) {
-        Received::Update(SessionUpdate::ToolCall(change)) => change,
+        AgentLine::Update(SessionUpdate::ToolCall(change)) => change,
         other => panic!("{other:?}"),
     }
 }
@@ -126,7 +126,7 @@ fn messages_about_other_sessions_and_unknown_requests_change_nothing() {
     let of = |value: Value| client().receive(value.to_string().as_bytes());
     let foreign = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "other", "update":
         {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x"}}}});
-    assert_eq!(of(foreign), Received::Nothing);
+    assert_eq!(of(foreign), AgentLine::Nothing);
     for (method, params) in [
         ("fs/write_text_file", json!({"sessionId": "other", "path": "/a", "content": "x"})),
         ("fs/write_text_file", json!({"sessionId": "s", "path": 7, "content": "x"})),
@@ -135,20 +135,20 @@ fn messages_about_other_sessions_and_unknown_requests_change_nothing() {
         ("no/such", Value::Null),
     ] {
         let line = json!({"jsonrpc": "2.0", "id": "q", "method": method, "params": params});
-        let Received::Request { request: AgentRequest::Unsupported(_), .. } = of(line) else {
+        let AgentLine::Request { request: AgentRequest::Unsupported(_), .. } = of(line) else {
             panic!("{method}")
         };
     }
     for line in ["", "Loading...", "{", "[]", r#"{"jsonrpc":"1.0","id":1}"#] {
-        assert_eq!(client().receive(line.as_bytes()), Received::NoMessage, "{line}");
+        assert_eq!(client().receive(line.as_bytes()), AgentLine::NoMessage, "{line}");
     }
     assert_eq!(
         update(json!({"sessionUpdate": "usage_update", "cost": {"amount": -1, "currency": "USD"}})),
-        Received::Nothing
+        AgentLine::Nothing
     );
     assert_eq!(
         update(json!({"sessionUpdate": "usage_update", "cost": {"amount": 1, "currency": "EUR"}})),
-        Received::Nothing
+        AgentLine::Nothing
     );
 }
 

@@ -15,7 +15,7 @@ use futures_util::StreamExt;
 use http::Request;
 use http::header::CONTENT_TYPE;
 use lariat_core::BoxFuture;
-use lariat_core::cancel::{CancellationToken, Cancelled};
+use lariat_core::cancel::{Cancellation, CancellationToken};
 use lariat_core::clock::Clock;
 use lariat_core::model::{ModelConfig, ProviderError, StreamConfig, StreamEvent};
 
@@ -45,7 +45,7 @@ pub(crate) struct Exchange {
     deadlines: DeadlineTracker,
     timer: BoxFuture<'static, ()>,
     clock: Arc<dyn Clock>,
-    cancelled: Cancelled,
+    cancelled: Cancellation,
 }
 
 enum Phase {

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use futures_util::StreamExt;
-use lariat_core::cancel::{CancellationToken, Cancelled};
+use lariat_core::cancel::{Cancellation, CancellationToken};
 use lariat_core::event::Event;
 
 use crate::observe::Subscription;
@@ -45,7 +45,7 @@ impl EndSignal {
         }
     }
 
-    pub(super) fn wait_for_end(&self) -> Cancelled {
+    pub(super) fn wait_for_end(&self) -> Cancellation {
         self.token.cancelled()
     }
 
@@ -53,7 +53,7 @@ impl EndSignal {
     pub(super) fn poll_next(
         &self,
         events: &mut Subscription,
-        waiting: &mut Cancelled,
+        waiting: &mut Cancellation,
         context: &mut Context<'_>,
     ) -> Poll<Option<Event>> {
         if let Poll::Ready(next) = events.poll_next_unpin(context) {

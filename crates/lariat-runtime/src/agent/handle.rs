@@ -50,10 +50,10 @@ use crate::prompt::PromptSlot;
 /// The methods that start with `prompt` or `continue_loop` are other names and forms of the same runs.
 #[derive(Clone)]
 pub struct Agent {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SharedAgent>,
 }
 
-pub(super) struct Shared {
+pub(super) struct SharedAgent {
     pub(super) config: AgentLoopConfig,
     store: Arc<dyn SessionStore>,
     journal_config: JournalConfig,
@@ -88,7 +88,7 @@ pub(super) struct ActiveRun {
     pub(super) end_signal: EndSignal,
 }
 
-impl Shared {
+impl SharedAgent {
     /// Returns the notification that the session ends, if the session began and no notification was sent.
     fn session_end_notice(&self, state: &mut HandleState, reason: &'static str) -> Option<SessionEndNotice> {
         let begun = std::mem::take(&mut state.begun);
@@ -96,7 +96,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for SharedAgent {
     fn drop(&mut self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(session_end_notice) = self.session_end_notice(&mut state, "other") {
@@ -153,7 +153,7 @@ impl Agent {
             begun: false,
         };
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedAgent {
                 config: parts.config,
                 store: parts.store,
                 journal_config: parts.journal,

@@ -11,7 +11,7 @@ use lariat_core::cancel::CancellationToken;
 use lariat_core::content::joined_text;
 use lariat_core::context::estimate_tokens;
 use lariat_core::evaluation::{
-    Evaluated, EvaluationDecision, EvaluationError, EvaluationProgress, EvaluationStrategy,
+    EvaluationDecision, EvaluationError, EvaluationProgress, EvaluationResult, EvaluationStrategy,
     ParallelLoopOutcome, candidates,
 };
 use lariat_core::message::{AgentMessage, SharedMessage};
@@ -77,7 +77,7 @@ impl LlmJudgeEvaluation {
         outcomes: &[ParallelLoopOutcome],
         progress: EvaluationProgress<'_>,
         cancel: &CancellationToken,
-    ) -> Evaluated {
+    ) -> EvaluationResult {
         let candidates = candidates(outcomes);
         if let [only] = candidates.as_slice() {
             return Ok((EvaluationDecision::Select(*only), Usage::default()));
@@ -121,7 +121,7 @@ impl EvaluationStrategy for LlmJudgeEvaluation {
         outcomes: &'a [ParallelLoopOutcome],
         progress: EvaluationProgress<'a>,
         cancel: CancellationToken,
-    ) -> BoxFuture<'a, Evaluated> {
+    ) -> BoxFuture<'a, EvaluationResult> {
         Box::pin(async move { self.judge(prompts, outcomes, progress, &cancel).await })
     }
 }

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use futures_core::Stream;
 use futures_util::StreamExt;
 use lariat_core::budget::{BudgetLimits, BudgetScope};
-use lariat_core::cancel::{CancellationToken, Cancelled};
+use lariat_core::cancel::{Cancellation, CancellationToken};
 use lariat_core::event::{AgentEvent, Event, QueueKind};
 use lariat_core::id::{LoopId, MessageId, RequestId};
 use lariat_core::message::AgentMessage;
@@ -31,7 +31,7 @@ pub struct RunStream {
     cancel: CancellationToken,
     link: Arc<Link>,
     end_signal: EndSignal,
-    waiting: Cancelled,
+    waiting: Cancellation,
     /// The run's last event, until the agent is free again.
     last: Option<Event>,
     loops: SeenLoops,

@@ -35,10 +35,10 @@ use super::subscription::Subscription;
 /// # }
 /// ```
 pub struct EventHub {
-    shared: Arc<Shared>,
+    shared: Arc<SharedHub>,
 }
 
-pub(super) struct Shared {
+pub(super) struct SharedHub {
     store: Arc<dyn SessionStore>,
     session_id: SessionId,
     state: Mutex<HubState>,
@@ -55,7 +55,7 @@ struct HubState {
 impl EventHub {
     /// Creates a hub for a session, without subscribers. Durable events are re-read from `store`.
     pub fn new(store: Arc<dyn SessionStore>, session_id: SessionId) -> Self {
-        Self { shared: Arc::new(Shared { store, session_id, state: Mutex::default() }) }
+        Self { shared: Arc::new(SharedHub { store, session_id, state: Mutex::default() }) }
     }
 
     /// Passes an event to every subscriber. Never waits for subscribers. Does nothing after [`Self::close`].
@@ -129,7 +129,7 @@ impl fmt::Debug for EventHub {
     }
 }
 
-impl Shared {
+impl SharedHub {
     fn lock(&self) -> MutexGuard<'_, HubState> {
         // No user code runs under this lock, so the state is intact after a panic elsewhere.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

@@ -14,7 +14,7 @@ use lariat_core::event::Event;
 use lariat_core::store::StoreError;
 
 use super::history::MessageHistory;
-use super::hub::Shared;
+use super::hub::SharedHub;
 use super::queue::{NextStep, Queue};
 use super::replay::JournalReplay;
 
@@ -46,7 +46,7 @@ impl SubscriptionEnd {
 /// As a [`Stream`], it ends without an error; [`Self::end_reason`] returns the reason.
 pub struct Subscription {
     queue: Arc<Queue>,
-    hub: Weak<Shared>,
+    hub: Weak<SharedHub>,
     replay: JournalReplay,
     history: MessageHistory,
     position: Option<u64>,
@@ -56,7 +56,7 @@ pub struct Subscription {
 impl Subscription {
     pub(super) fn new(
         queue: Arc<Queue>,
-        hub: Weak<Shared>,
+        hub: Weak<SharedHub>,
         replay: JournalReplay,
         position: Option<u64>,
     ) -> Self {

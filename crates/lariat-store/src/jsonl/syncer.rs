@@ -14,12 +14,12 @@ use super::writer::JournalWriter;
 /// A handle to the thread.
 #[derive(Debug)]
 pub(super) struct Syncer {
-    shared: Arc<Shared>,
+    shared: Arc<SyncerState>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct SyncerState {
     work: Mutex<SyncQueue>,
     changed: Condvar,
 }
@@ -33,7 +33,7 @@ struct SyncQueue {
 impl Syncer {
     /// Starts the thread.
     pub(super) fn start(window: Duration) -> Self {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(SyncerState::default());
         let ours = Arc::clone(&shared);
         let thread = std::thread::spawn(move || ours.run(window));
         Self { shared, thread: Some(thread) }
@@ -65,7 +65,7 @@ impl Drop for Syncer {
     }
 }
 
-impl Shared {
+impl SyncerState {
     fn run(&self, window: Duration) {
         loop {
             let idle = |work: &mut SyncQueue| work.dirty.is_empty() && !work.stop;

@@ -38,11 +38,11 @@ use crate::StoreOptions;
 /// # }
 /// ```
 pub struct PostgresStore {
-    shared: Arc<Shared>,
+    shared: Arc<StoreState>,
 }
 
 /// State that an append needs even after its caller is gone.
-pub(super) struct Shared {
+pub(super) struct StoreState {
     pub(super) pool: Arc<ConnectionPool>,
     pub(super) notifier: Arc<Notifier>,
     pub(super) writers: Writers,
@@ -50,7 +50,7 @@ pub(super) struct Shared {
     pub(super) durability: Durability,
 }
 
-impl Shared {
+impl StoreState {
     /// Returns the value of `synchronous_commit` for appends.
     pub(super) fn level(&self) -> &'static str {
         if self.durability == Durability::Durable { "on" } else { "off" }
@@ -112,7 +112,7 @@ impl PostgresStore {
         };
         let notifier = Arc::new(Notifier::default());
         tokio::spawn(Arc::clone(&notifier).send(Arc::clone(&pool)));
-        Ok(Self { shared: Arc::new(Shared { pool, notifier, writers: Writers::default(), durability }) })
+        Ok(Self { shared: Arc::new(StoreState { pool, notifier, writers: Writers::default(), durability }) })
     }
 
     /// Rebuilds the tables of checkpoints, learnings and goals from the journals.

@@ -16,7 +16,7 @@ use tokio::sync::OwnedMutexGuard;
 use super::batch::{AppendOutcome, Batch};
 use super::connection::{Values, execute, query_opt};
 use super::session_row::{self, SessionRow};
-use super::store::Shared;
+use super::store::StoreState;
 use crate::record::Chain;
 
 /// Maximum number of cached sessions. Above it, the store drops idle sessions and loads them again when needed. About
@@ -93,7 +93,7 @@ impl AppendRequest {
     }
 }
 
-impl Shared {
+impl StoreState {
     pub(super) async fn claim(&self, session_id: &SessionId) -> Result<Epoch, StoreError> {
         session_row::storable(session_id)?;
         let mut cached = self.writers.of(session_id).lock_owned().await;

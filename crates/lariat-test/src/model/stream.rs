@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use lariat_core::BoxFuture;
-use lariat_core::cancel::{CancellationToken, Cancelled};
+use lariat_core::cancel::{Cancellation, CancellationToken};
 use lariat_core::clock::Clock;
 use lariat_core::model::{ProviderError, StreamEvent};
 use lariat_core::time::Timestamp;
@@ -43,7 +43,7 @@ pub(super) struct ReplyStream {
     steps: std::vec::IntoIter<ReplyStep>,
     done: Option<StreamEvent>,
     waiting: WaitState,
-    cancelled: Option<Cancelled>,
+    cancelled: Option<Cancellation>,
     yielded: bool,
     over: bool,
 }

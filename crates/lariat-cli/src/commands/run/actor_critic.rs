@@ -51,7 +51,7 @@ struct LoopJson<'a> {
 }
 
 /// How the steps of a loop ended.
-enum Stopped {
+enum StoppedLoop {
     /// The loop ended.
     Ended(LoopEnd),
     /// It can continue later; the program ends with this code, or with this error.
@@ -174,14 +174,14 @@ async fn drive_hosted(
     run: &mut LoopRun,
     watch: &mut RunWatcher,
     failure_context: &FailureContext,
-) -> Result<Stopped, Problem> {
+) -> Result<StoppedLoop, Problem> {
     let mut has_acted = false;
     loop {
         for notice in run.take_notices() {
             watch.announce(&format!("note: {notice}"));
         }
         let action = match run.step().await? {
-            LoopStep::Ended(end) => return Ok(Stopped::Ended(end)),
+            LoopStep::Ended(end) => return Ok(StoppedLoop::Ended(end)),
             LoopStep::Review => {
                 has_acted = false;
                 watch.announce(&format!("iteration {}: the critic reviews", run.record().number()));
@@ -198,7 +198,7 @@ async fn drive_hosted(
                 }
                 match reviewed {
                     Ok(review) => watch.announce(&review_text(number, &review?)),
-                    Err(stop) => return Ok(Stopped::Open(Ok(stop.exit()))),
+                    Err(stop) => return Ok(StoppedLoop::Open(Ok(stop.exit()))),
                 }
                 continue;
             }
@@ -208,7 +208,7 @@ async fn drive_hosted(
                 message(Prompt::text(prompt))
             }
             // A run that ended in this process without a result that can be reviewed.
-            _ if has_acted => return Ok(Stopped::Open(Ok(Exit::Failed))),
+            _ if has_acted => return Ok(StoppedLoop::Open(Ok(Exit::Failed))),
             _ => Action::Continue,
         };
         has_acted = true;
@@ -219,22 +219,22 @@ async fn drive_hosted(
         };
         drop(deadline);
         let FollowResult::Finished(ending) = followed else {
-            return Ok(Stopped::Open(Ok(Exit::Interrupted)));
+            return Ok(StoppedLoop::Open(Ok(Exit::Interrupted)));
         };
         if watch.is_stopped() {
             let exit = ending::exit(&ending, watch.stop());
-            return Ok(Stopped::Open(Ok(if exit == Exit::Done { Exit::Interrupted } else { exit })));
+            return Ok(StoppedLoop::Open(Ok(if exit == Exit::Done { Exit::Interrupted } else { exit })));
         }
         if matches!(run.step().await?, LoopStep::Continue) {
             let exit = ending::exit(&ending, None);
             let problem = ending::problem(&ending, exit, None, failure_context);
-            return Ok(Stopped::Open(problem.map_or(Ok(exit), Err)));
+            return Ok(StoppedLoop::Open(problem.map_or(Ok(exit), Err)));
         }
     }
 }
 
 /// Carries out the steps of a loop in which another program is the actor.
-async fn drive_program(run: &mut LoopRun, asker: Option<&TerminalApprover>) -> Result<Stopped, Problem> {
+async fn drive_program(run: &mut LoopRun, asker: Option<&TerminalApprover>) -> Result<StoppedLoop, Problem> {
     let show = |event: &ExternalEvent| {
         if let Some(text) = event_text(event) {
             write_stderr(&format!("{text}\n"));
@@ -246,12 +246,12 @@ async fn drive_program(run: &mut LoopRun, asker: Option<&TerminalApprover>) -> R
         run.take_notices().iter().for_each(|notice| report("note", notice));
         let number = run.record().number();
         match run.step().await? {
-            LoopStep::Ended(end) => return Ok(Stopped::Ended(end)),
+            LoopStep::Ended(end) => return Ok(StoppedLoop::Ended(end)),
             LoopStep::Review => {
                 write_stderr(&format!("iteration {number}: the critic reviews\n"));
                 match interruptible(run.review(watch)).await? {
                     Ok(review) => write_stderr(&format!("{}\n", review_text(number, &review?))),
-                    Err(stop) => return Ok(Stopped::Open(Ok(stop.exit()))),
+                    Err(stop) => return Ok(StoppedLoop::Open(Ok(stop.exit()))),
                 }
             }
             LoopStep::Prompt(prompt) => {
@@ -264,10 +264,10 @@ async fn drive_program(run: &mut LoopRun, asker: Option<&TerminalApprover>) -> R
                 ));
                 match interruptible(Box::pin(run.act(&prompt, watch))).await? {
                     Ok(acted) => write_stderr(&failure_text(number, &name, acted?.as_ref())),
-                    Err(stop) => return Ok(Stopped::Open(Ok(stop.exit()))),
+                    Err(stop) => return Ok(StoppedLoop::Open(Ok(stop.exit()))),
                 }
             }
-            _ => return Ok(Stopped::Open(Ok(Exit::Failed))),
+            _ => return Ok(StoppedLoop::Open(Ok(Exit::Failed))),
         }
     }
 }
@@ -346,20 +346,20 @@ fn review_text(number: u64, review: &Review) -> String {
 }
 
 /// Reports how the loop ended, or how to continue it.
-fn end(run: &mut LoopRun, stopped: Result<Stopped, Problem>, args: &LoopArgs) -> CommandResult {
+fn end(run: &mut LoopRun, stopped: Result<StoppedLoop, Problem>, args: &LoopArgs) -> CommandResult {
     run.take_notices().iter().for_each(|notice| report("note", notice));
     let id = run.session_id();
     let ended = match stopped {
-        Ok(Stopped::Ended(ended)) => ended,
+        Ok(StoppedLoop::Ended(ended)) => ended,
         open => {
             report(
                 "note",
                 &format!("the loop is not finished; continue it with `lariat loop --resume {id}`"),
             );
             return match open {
-                Ok(Stopped::Open(exit)) => exit,
+                Ok(StoppedLoop::Open(exit)) => exit,
                 Err(problem) => Err(problem),
-                Ok(Stopped::Ended(_)) => Ok(Exit::Done),
+                Ok(StoppedLoop::Ended(_)) => Ok(Exit::Done),
             };
         }
     };

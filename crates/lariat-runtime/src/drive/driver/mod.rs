@@ -24,7 +24,7 @@ use futures_util::FutureExt;
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lariat_core::BoxFuture;
-use lariat_core::cancel::{CancellationToken, Cancelled};
+use lariat_core::cancel::{Cancellation, CancellationToken};
 use lariat_core::context::NotesQuery;
 use lariat_core::event::{AgentEvent, Event, EventRecord, QueueKind};
 use lariat_core::hooks::HookInterest;
@@ -85,7 +85,7 @@ pub struct Driver {
     /// Tools that wait for an answer of the user.
     asking_tools: Vec<(ToolCallId, oneshot::Sender<PermissionDecision>)>,
     timers: Timers<TimerKey>,
-    cancelled: Option<Cancelled>,
+    cancelled: Option<Cancellation>,
     start_seq: Option<u64>,
     messages: Vec<SharedMessage>,
     approvals: PendingApprovals,

@@ -158,7 +158,7 @@ fn waker_may_call_the_hub_that_wakes_it() {
 
 #[test]
 fn idle_hub_is_small_and_idle_subscription_has_no_queue() {
-    let shared = size_of::<super::super::hub::Shared>() + 2 * size_of::<usize>();
+    let shared = size_of::<super::super::hub::SharedHub>() + 2 * size_of::<usize>();
     assert!(size_of::<EventHub>() + shared < 500, "{shared} bytes");
     let session = Session::new();
     let subscription = session.hub.subscribe(1_000_000);

@@ -10,8 +10,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use lariat_acp::client::{
-    AgentError, AgentRequest, CallStatus, CallStep, Client, ExternalCall, ModelChoice, PermissionChoice,
-    Received, SessionUpdate, StopWord, ToolCalls,
+    AgentError, AgentLine, AgentRequest, CallStatus, CallStep, Client, ExternalCall, ModelChoice,
+    PermissionChoice, SessionUpdate, StopWord, ToolCalls,
 };
 use lariat_connect::LinePipe;
 use lariat_core::display;
@@ -251,10 +251,10 @@ impl<'a> Turn<'a> {
             return Err(Fault::Broke(format!("it sent more than {} MiB", MAX_BYTES >> 20)));
         }
         match self.client.receive(line) {
-            Received::Response { id, result } => return Ok(Some((id, result))),
-            Received::Update(update) => self.update(update).await?,
-            Received::Request { id, request } => self.asked(id, request).await?,
-            Received::NoMessage => {
+            AgentLine::Response { id, result } => return Ok(Some((id, result))),
+            AgentLine::Update(update) => self.update(update).await?,
+            AgentLine::Request { id, request } => self.asked(id, request).await?,
+            AgentLine::NoMessage => {
                 self.strays += 1;
                 self.last_stray = shown(&String::from_utf8_lossy(line));
                 if self.strays > MAX_STRAYS {
@@ -363,9 +363,9 @@ impl<'a> Turn<'a> {
                 && let Some(line) = pipe.receive().await
             {
                 match self.client.receive(&line) {
-                    Received::Response { .. } => return,
-                    Received::Update(update) => drop(self.update(update).await),
-                    Received::Request { id, .. } => {
+                    AgentLine::Response { .. } => return,
+                    AgentLine::Update(update) => drop(self.update(update).await),
+                    AgentLine::Request { id, .. } => {
                         let _ = self.send(Client::respond(&id, Ok(Client::withdrawn())));
                     }
                     _ => {}
