@@ -1,10 +1,12 @@
-//! Checks the wording of docs, comments, messages and function names against `xtask/words.txt`.
+//! Checks the wording of docs, comments, messages and function names against `xtask/words.txt`, and the names of types.
 //!
-//! `prose` extracts the text that people read from a file, `phrase` matches the phrases. Exceptions are listed in
-//! `xtask/words-allowed.txt`, each with its reason; an exception that no longer matches anything fails the check too.
+//! `prose` extracts the text that people read from a file, `phrase` matches the phrases, `type_names` checks the types.
+//! Exceptions are listed in `xtask/words-allowed.txt`, each with its reason; an exception that no longer matches anything
+//! fails the check too.
 
 mod phrase;
 mod prose;
+mod type_names;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,9 +14,12 @@ use anyhow::{Result, bail};
 
 use crate::workspace::Workspace;
 use phrase::Phrase;
+use type_names::TypeNames;
 
 const PHRASES: &str = "xtask/words.txt";
 const ALLOWED: &str = "xtask/words-allowed.txt";
+/// The file of an exception for the name of a type.
+const TYPES: &str = "types";
 /// Findings printed before the rest is only counted.
 const SHOWN: usize = 200;
 
@@ -28,8 +33,11 @@ pub(crate) fn run(workspace: &Workspace, only: &[String]) -> Result<()> {
     let files = workspace.files(&["md", "rs"])?;
     let in_scope =
         |file: &String| only.is_empty() || only.iter().any(|prefix| file.starts_with(prefix.as_str()));
+    let mut type_names = TypeNames::default();
     for file in files.iter().filter(|file| in_scope(file)) {
-        for (line, text) in prose::of(file, &workspace.read(file)?) {
+        let source = workspace.read(file)?;
+        type_names.add(file, &source);
+        for (line, text) in prose::of(file, &source) {
             let words = phrase::words(&text);
             for phrase in phrases.iter().filter(|phrase| phrase.occurs_in(&words)) {
                 match allowed.iter().position(|allowance| allowance.covers(file, phrase)) {
@@ -42,6 +50,14 @@ pub(crate) fn run(workspace: &Workspace, only: &[String]) -> Result<()> {
                     }
                 }
             }
+        }
+    }
+    for (name, problem) in type_names.problems() {
+        match allowed.iter().position(|allowance| allowance.file == TYPES && allowance.phrase == name) {
+            Some(index) => {
+                used.insert(index);
+            }
+            None => findings.push(format!("the type `{name}` {problem}")),
         }
     }
     if only.is_empty() {
@@ -65,7 +81,11 @@ pub(crate) fn run(workspace: &Workspace, only: &[String]) -> Result<()> {
             counts.join("\n")
         );
     }
-    println!("no phrase of {PHRASES} in {} files; {} exceptions", files.len(), allowed.len());
+    println!(
+        "no phrase of {PHRASES} in {} files, and each type says what it is; {} exceptions",
+        files.len(),
+        allowed.len()
+    );
     Ok(())
 }
 
