@@ -1,9 +1,11 @@
 //! Checks that references in documents are valid, and that no committed file contains a path of a developer's
 //! machine.
 //!
-//! `markdown` finds links and file references, `target` checks one, and `machine_path` finds absolute paths.
+//! `markdown` finds links and file references, `target` checks one, `headings` knows the anchors of a document, and
+//! `machine_path` finds absolute paths.
 //! Network links are not followed. Invariant: one run reports every problem as `file:line`.
 
+mod headings;
 mod machine_path;
 mod markdown;
 mod target;

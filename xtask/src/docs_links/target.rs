@@ -4,11 +4,16 @@
 //! known extension and either has a part after a colon (`xtask/src/main.rs:12`, `xtask/src/main.rs::perform`)
 //! or starts with a top-level entry of the repository. Other spans may name files of a user's project and are
 //! ignored.
-//! Invariant: a referenced line exists and a referenced name occurs in the file, so that "proven by" stays
-//! true.
+//! Invariant: a referenced line or heading exists, and a referenced name is an item of the Rust file, or occurs in a file
+//! of another kind, so that "proven by" stays true.
 
+use super::headings;
 use super::markdown::{Kind, Reference};
+use crate::rust_tokens::{TokenKind, tokens};
 use crate::workspace::Workspace;
+
+/// Keywords that come before the name of an item.
+const ITEMS: &[&str] = &["fn", "struct", "enum", "trait", "type", "mod", "const", "static", "macro_rules"];
 
 /// Extensions that make a code span a file name.
 const ENDINGS: &[&str] =
@@ -25,12 +30,19 @@ pub(crate) fn problem(workspace: &Workspace, document: &str, reference: &Referen
 
 fn problem_of_link(workspace: &Workspace, document: &str, link: &str) -> Option<String> {
     let path = link.split(['#', '?']).next().unwrap_or_default();
-    if path.is_empty() || has_scheme(path) {
+    if has_scheme(path) {
         return None;
     }
-    let exists = resolve(document, path).is_some_and(|path| workspace.exists(&path));
-    (!exists)
-        .then(|| format!("link to `{link}`, which is not in the repository; fix the path or remove the link"))
+    let target = if path.is_empty() { Some(document.to_owned()) } else { resolve(document, path) };
+    let Some(target) = target.filter(|target| path.is_empty() || workspace.exists(target)) else {
+        return Some(format!(
+            "link to `{link}`, which is not in the repository; fix the path or remove the link"
+        ));
+    };
+    let (_, anchor) = link.split_once('#').filter(|_| target.ends_with(".md"))?;
+    let text = workspace.read(&target).ok()?;
+    (!headings::has_anchor(&text, anchor))
+        .then(|| format!("link to `{link}`, but `{target}` has no such heading; fix the part after `#`"))
 }
 
 fn problem_of_code(workspace: &Workspace, document: &str, span: &str) -> Option<String> {
@@ -49,6 +61,8 @@ fn problem_of_code(workspace: &Workspace, document: &str, span: &str) -> Option<
         Location::Line(line) => (line == 0 || line > text.lines().count())
             .then(|| format!("`{span}` names a line that `{found}` does not have; name the item instead")),
         Location::Name("") => Some(format!("`{span}` has no name after the colons; add one or remove them")),
+        Location::Name(name) if found.ends_with(".rs") => (!defines(&text, name))
+            .then(|| format!("`{span}` names `{name}`, which `{found}` does not define; fix the name")),
         Location::Name(name) => (!has_word(&text, name))
             .then(|| format!("`{span}` names `{name}`, which does not occur in `{found}`; fix the name")),
     }
@@ -102,6 +116,21 @@ fn resolve(document: &str, path: &str) -> Option<String> {
         }
     }
     Some(parts.join("/"))
+}
+
+/// Whether a Rust source defines an item of this name. A name in a comment or a call is not enough.
+fn defines(source: &str, name: &str) -> bool {
+    let mut follows_keyword = false;
+    for token in tokens(source) {
+        match token.kind {
+            TokenKind::Comment => {}
+            // The mark of `macro_rules!`.
+            TokenKind::Mark if token.text == "!" => {}
+            TokenKind::Word if follows_keyword && token.text == name => return true,
+            _ => follows_keyword = token.kind == TokenKind::Word && ITEMS.contains(&token.text),
+        }
+    }
+    false
 }
 
 fn has_word(text: &str, word: &str) -> bool {

@@ -1,4 +1,4 @@
-use super::{Location, has_word, problem, resolve, split_location};
+use super::{Location, defines, has_word, problem, resolve, split_location};
 use crate::docs_links::markdown::{Kind, Reference};
 use crate::workspace::Workspace;
 
@@ -82,4 +82,16 @@ fn matches_names_as_whole_words() {
     assert!(has_word("fn perform()", "perform"));
     assert!(!has_word("fn performed()", "perform"));
     assert!(!has_word("fn re_perform()", "perform"));
+}
+
+#[test]
+fn name_of_a_rust_file_is_an_item_and_not_a_mention() {
+    let source =
+        "// fn commented\nasync fn one() { two(); }\nmacro_rules! three { () => {} }\nconst FOUR: u8 = 4;\n";
+    for name in ["one", "three", "FOUR"] {
+        assert!(defines(source, name), "{name}");
+    }
+    for name in ["commented", "two", "on"] {
+        assert!(!defines(source, name), "{name}");
+    }
 }
