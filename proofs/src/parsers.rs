@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use lariat_acp::client::{AgentRequest, Client, Received, SessionUpdate, ToolCalls, judged_calls};
+use lariat_acp::client::{AgentLine, AgentRequest, Client, SessionUpdate, ToolCalls, judged_calls};
 use lariat_connect::mcp::McpServerConfig;
 use lariat_connect::skills::FrontMatter;
 use lariat_connect::{OpenApiAdapter, OpenApiConfig, OperationFilter};
@@ -354,7 +354,7 @@ fn check_acp_agent(input: &[u8]) {
     let mut calls = ToolCalls::default();
     for line in input.split(|byte| *byte == b'\n') {
         let received = client.receive(line);
-        if let Received::Request { id, request } = &received {
+        if let AgentLine::Request { id, request } = &received {
             let response: Value =
                 serde_json::from_str(&Client::respond(id, Ok(Value::Null))).unwrap_or_default();
             assert_eq!(response.get("id"), Some(id), "{received:?}");
@@ -370,7 +370,7 @@ fn check_acp_agent(input: &[u8]) {
                 }
             }
         }
-        if let Received::Update(SessionUpdate::ToolCall(change)) = received {
+        if let AgentLine::Update(SessionUpdate::ToolCall(change)) = received {
             let _ = calls.apply(change);
         }
     }

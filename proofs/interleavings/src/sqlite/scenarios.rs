@@ -11,7 +11,7 @@ use shuttle::future::block_on;
 use shuttle::thread;
 
 use super::database::DatabaseLocation;
-use super::fault::Fault;
+use super::fault::SqliteFault;
 use super::writer::WriterHandle;
 use crate::StoreOptions;
 
@@ -31,11 +31,11 @@ fn writer() -> WriterHandle {
 }
 
 /// The failure of a disk.
-fn broken_disk() -> Fault {
-    Fault::Failed(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_IOERR), None))
+fn broken_disk() -> SqliteFault {
+    SqliteFault::Failed(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_IOERR), None))
 }
 
-fn insert(connection: &Connection, number: i64) -> Result<i64, Fault> {
+fn insert(connection: &Connection, number: i64) -> Result<i64, SqliteFault> {
     connection.execute("INSERT INTO acknowledged VALUES (?1)", [number])?;
     Ok(number)
 }
