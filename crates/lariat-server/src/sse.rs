@@ -1,6 +1,6 @@
 //! Reads server-sent events from bytes, as the HTML standard defines them.
 //!
-//! Invariant: an event counts only when its empty line arrived, so a cut connection never yields half of one.
+//! Invariant: an event is complete only when its empty line arrived, so a cut connection never yields half of one.
 
 /// The longest event, in bytes. A longer one means that the other end is not a host.
 const LONGEST: usize = 256 << 20;

@@ -149,7 +149,7 @@ impl UndoStores {
         self.0.iter().any(Undo::has_running_call)
     }
 
-    /// Returns what these tool calls changed, as one change for each file, by path. A restore counts too, so that a change that
+    /// Returns what these tool calls changed, as one change for each file, by path. Includes restores, so that a change that
     /// was undone does not appear.
     pub fn changed_files(&self, calls: &HashSet<String>) -> Vec<ChangedFile> {
         self.0.iter().flat_map(|undo| changed_files(undo, calls)).collect()

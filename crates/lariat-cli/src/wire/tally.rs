@@ -1,6 +1,6 @@
 //! Counts what the result of a run reports: time at the provider, usage by model, denied tool calls.
 //!
-//! A denied tool call has a result but was never started, and its result says so. Each counts at most once.
+//! A denied tool call has a result but was never started, and its result says so. Each is counted at most once.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;

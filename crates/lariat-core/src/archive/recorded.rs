@@ -108,7 +108,7 @@ pub(super) async fn goals<A: SessionArchive + ?Sized>(archive: &A) -> Result<Vec
     Ok(newest.into_sorted().map(|(at, session_id, goal)| SessionGoal { session_id, at, goal }).collect())
 }
 
-/// The newest value of each key over all sessions. An event that forks share counts once, for one of its sessions.
+/// The newest value of each key over all sessions. An event that forks share is included once, for one of its sessions.
 struct Newest<T> {
     by_key: HashMap<String, (Timestamp, u64, SessionId, T)>,
 }

@@ -1,7 +1,7 @@
 //! Finds what a session and its sub-agents changed after a point, from their journals.
 //!
 //! A sub-agent has a session of its own, so its tool calls are not in the journal of its parent. Of a sub-agent that began before
-//! the point and worked on after it, in the background, only the tool calls count that began later by the clock.
+//! the point and worked on after it, in the background, only the tool calls are included that began later by the clock.
 
 use std::collections::HashSet;
 

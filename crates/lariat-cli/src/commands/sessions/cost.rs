@@ -73,7 +73,7 @@ pub(super) async fn cost(service: &LocalService, args: &CostArgs) -> CommandResu
 async fn one(service: &LocalService, id: &str, json: bool) -> CommandResult {
     let session = service.find(id).await?;
     let events = service.events(&session.session_id).await?;
-    // If the parent was deleted, its events count for the fork: nothing else shows them.
+    // If the parent was deleted, the fork includes its events: nothing else shows them.
     let shared = shared(service, &session, &events).await.unwrap_or_default();
     let session_id = session.session_id;
     let mut ledger = Ledger::default();
@@ -171,8 +171,8 @@ async fn shared(service: &LocalService, session: &SessionSummary, events: &[Even
     Some(events.iter().zip(&of_parent).take_while(|(own, other)| own.id == other.id).count())
 }
 
-/// What a session spent itself, without the history shared with its parent. The events of a deleted parent count for the first
-/// of its forks: `counted` has the events of the forks before this one.
+/// What a session spent itself, without the history shared with its parent. The first fork of a deleted parent
+/// includes its events: `counted` has the events of the forks before this one.
 async fn spent(
     service: &LocalService,
     session: &SessionSummary,
