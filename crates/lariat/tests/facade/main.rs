@@ -18,5 +18,6 @@ mod opening;
 mod otlp;
 mod regression;
 mod requests;
+mod root_names;
 mod secrets;
 mod test_dirs;
