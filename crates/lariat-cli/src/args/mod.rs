@@ -21,6 +21,8 @@ pub(crate) mod session_state;
 pub(crate) mod sessions;
 pub(crate) mod task;
 
+use std::io::Write as _;
+
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Parser, Subcommand};
 
@@ -135,6 +137,21 @@ pub(crate) enum Command {
 
 /// Flags that restrict a run. An invalid value exits with 3, like any restriction that cannot be enforced.
 const RESTRICTING_FLAGS: &[&str] = &["--max-turns", "--max-cost", "--max-time", "--mode", "--deny"];
+
+/// What Rust's number parsers say, and what to tell the user instead.
+const NUMBER_ERRORS: &[(&str, &str)] = &[
+    ("invalid digit found in string", "expected a whole number"),
+    ("cannot parse integer from empty string", "expected a whole number"),
+    ("invalid float literal", "expected a number, such as 0.50"),
+    ("cannot parse float from empty string", "expected a number, such as 0.50"),
+];
+
+/// Prints why clap rejected a command line, or what `--help` and `--version` ask for.
+pub(crate) fn print_error(error: &clap::Error) {
+    let text = error.to_string();
+    let plain = NUMBER_ERRORS.iter().fold(text.clone(), |text, (from, to)| text.replace(from, to));
+    let _ = if plain == text { error.print() } else { write!(std::io::stderr(), "{plain}") };
+}
 
 /// The exit code for a command line that clap rejected, or for `--help` and `--version`.
 pub(crate) fn exit_of(error: &clap::Error) -> std::process::ExitCode {

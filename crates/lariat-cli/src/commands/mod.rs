@@ -81,7 +81,7 @@ pub(crate) fn start() -> ExitCode {
     let args = match Args::try_parse_from(args::prompt::as_command(env.arguments()).0) {
         Ok(args) => args,
         Err(error) => {
-            let _ = error.print();
+            args::print_error(&error);
             return exit_of(&error);
         }
     };
