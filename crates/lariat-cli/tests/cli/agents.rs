@@ -366,7 +366,7 @@ async fn definitions_of_the_user_apply_without_trust_in_the_project() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn undo_takes_back_one_of_two_calls_with_the_same_id() {
+async fn undo_reverts_one_of_two_calls_with_the_same_id() {
     // Some models number their calls from the start in each conversation.
     let fixture = Fixture::new(Script::answer(|request| {
         let write = |path: &str| {
