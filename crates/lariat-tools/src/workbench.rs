@@ -227,7 +227,7 @@ impl Workbench {
 
     /// The workbench of one tool call: every opened file is checked against the permissions of that call.
     pub(crate) fn of_call(&self, context: &ToolContext) -> Self {
-        let memory = self.shared.memories.of(&context.session_id);
+        let memory = self.shared.memories.of(&context.conversation_id());
         match &context.files {
             Some(judge) => Self {
                 workspace: self.workspace.clone().with_access_check(Arc::clone(judge)),
