@@ -9,6 +9,8 @@ pub mod agents;
 pub mod budgets;
 #[cfg(feature = "engine")]
 pub mod engine;
+#[cfg(feature = "tools")]
+pub mod file_race;
 #[cfg(feature = "store")]
 pub mod golden;
 #[cfg(feature = "parsers")]

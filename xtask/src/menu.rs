@@ -56,7 +56,10 @@ const PROVE: &[(&str, &str)] = &[
         "interleavings [ARGS]",
         "Run locks, channels and threads in random orders of their steps [--schedules N, --seed N, names of scenarios]",
     ),
-    ("agents", "Run trees of 1,062 sub-agents: memory of idle ones, lost events, shared budgets"),
+    (
+        "agents",
+        "Run trees of 1,062 sub-agents: memory of idle ones, lost events, shared budgets; race two agents for 1,000 files",
+    ),
     (
         "sse [ARGS]",
         "Split the streams of every protocol in every way; the events must not change [--streams N]",

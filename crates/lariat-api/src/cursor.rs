@@ -54,6 +54,11 @@ impl Cursor {
         Self { generation, next }
     }
 
+    /// Creates the cursor before the first event of any session.
+    pub fn start() -> Self {
+        Self::new(StoreGeneration::after(None), 0)
+    }
+
     /// Returns the generation of the store.
     pub const fn generation(&self) -> &StoreGeneration {
         &self.generation

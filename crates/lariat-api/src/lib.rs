@@ -10,6 +10,8 @@
 //! 3. [`Sessions::view`]: the state at a position. To attach, a client reads a view and then the log after the view's
 //!    cursor, so it misses nothing and sees nothing twice.
 //!
+//! [`TreeLog`] reads the logs of a session and of all sub-agents below it, with a cursor for each.
+//!
 //! [`SessionCommand`]s change a session. A host records a command before it acknowledges it with a [`Receipt`], and
 //! applies a command at most once, however often a client sends it. A question that needs a user is an [`Ask`]; the
 //! first valid answer wins and every client sees who gave it.
@@ -27,6 +29,7 @@ mod problem;
 pub mod schema;
 mod sessions;
 mod text_ids;
+mod tree;
 mod view;
 
 pub use ask::{Answer, AnswerOutcome, Ask, AskChoice, AskKind, AskPolicy, AskResolved, AskSubject};
@@ -39,6 +42,7 @@ pub use sessions::{
     ContextUse, CreateSession, FileChange, FileDiff, FileList, ItemStream, LogRequest, Sessions,
 };
 pub use text_ids::{AskDigest, AskId, ClientName, CommandId, Principal};
+pub use tree::{TreeCursors, TreeItem, TreeLog};
 pub use view::{
     AttachedClient, BudgetView, ChildSession, ModelView, PlanView, QueuedMessage, SessionStatus, SessionView,
     TokenUse,

@@ -273,6 +273,8 @@ pub struct ToolContext {
     pub session_id: SessionId,
     /// The loop the call belongs to.
     pub loop_id: LoopId,
+    /// Whether the loop is one of several branches of the session that run at the same time, each with a conversation of its own.
+    pub is_branch: bool,
     /// Whether the tool call may change anything.
     pub access: Access,
     /// Sandbox openings that the user approved for the command.
@@ -349,6 +351,7 @@ impl ToolContext {
             tool_name: tool_name.into(),
             session_id,
             loop_id,
+            is_branch: false,
             access: Access::Full,
             openings: Vec::new(),
             files: None,
@@ -360,6 +363,12 @@ impl ToolContext {
             sub_agent: None,
             run: None,
         }
+    }
+
+    /// Returns the conversation that the call belongs to: its session, or its loop in a branch. What a tool remembers of it for a model
+    /// is true in this conversation only.
+    pub fn conversation_id(&self) -> SessionId {
+        if self.is_branch { SessionId::from(self.loop_id.as_str()) } else { self.session_id.clone() }
     }
 
     /// Reports a partial result.

@@ -89,7 +89,7 @@ impl Session {
         let form = form.map_err(|error| ServiceError::Schema(error.to_string()))?.map(Arc::new);
         let mut notices = notices(place);
         notices.extend(memory(&parts).map(|files| files.check()).unwrap_or_default());
-        let traces = Traces::of(settings, &*parts.keys, &parts.client, &mut notices);
+        let traces = Traces::of(settings, &*parts.keys, &parts.client, driving.workflow, &mut notices);
 
         let environment = place.environment(&parts.environment);
         let supervisor = &parts.supervisor;

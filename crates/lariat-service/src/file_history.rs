@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use lariat_core::event::change_id_in_loop;
 use lariat_host::files::Workspace;
 use lariat_host::undo::{ChangeAuthor, Conflicts, RecordedKind, RelativePath, UndoLimits, WeakUndo};
 pub use lariat_host::undo::{Item, Preview, Reason, RewindResult, Undo, UndoError};
@@ -46,10 +47,42 @@ pub struct UndoStores(Vec<Undo>);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ChangedCall {
-    /// The id of the tool call.
+    /// The id of the tool call, with its loop if another loop has used the same id.
     pub call: String,
+    /// The loop of the tool call; `None` if it is not known.
+    #[serde(skip)]
+    pub loop_id: Option<String>,
     /// The files, relative to the directory.
     pub paths: Vec<String>,
+}
+
+impl ChangedCall {
+    /// Returns the id by which a journal names the change: see [`EventRecord::change_id`](lariat_core::event::EventRecord::change_id).
+    pub fn change_id(&self) -> String {
+        change_id(&self.call, self.loop_id.as_deref())
+    }
+
+    /// Returns whether it is one of these changes, as a journal names them. Of a call that an older version recorded, only the id is
+    /// known.
+    pub fn is_one_of(&self, changes: &HashSet<String>) -> bool {
+        is_one_of(&self.call, self.loop_id.as_deref(), changes)
+    }
+}
+
+fn is_one_of(call: &str, loop_id: Option<&str>, changes: &HashSet<String>) -> bool {
+    if changes.contains(&change_id(call, loop_id)) || changes.contains(call) {
+        return true;
+    }
+    let is_same_call = |change: &String| change.split_once('@').is_some_and(|(id, _)| id == call);
+    loop_id.is_none() && changes.iter().any(is_same_call)
+}
+
+/// Returns the id by which a journal names a change that undo recorded under this id.
+fn change_id(call: &str, loop_id: Option<&str>) -> String {
+    match loop_id {
+        Some(loop_id) if !call.ends_with(&format!("@{loop_id}")) => change_id_in_loop(call, loop_id),
+        _ => call.to_owned(),
+    }
 }
 
 /// What a restore would do to the files of one undo store.
@@ -60,7 +93,7 @@ pub struct RestorePreview<'a> {
     pub undo: &'a Undo,
     /// What would change.
     pub preview: Preview,
-    /// The tool calls that it undoes, oldest first.
+    /// The changes that it undoes, oldest first, as journals name them.
     pub undone: Vec<String>,
     /// How many of them belong to other sessions.
     pub others: usize,
@@ -127,18 +160,20 @@ impl UndoStores {
         &self.0
     }
 
-    /// Previews undoing the first of these tool calls and everything after it, for each store that has one of them.
+    /// Previews undoing the first of these changes and everything after it, for each store that has one of them.
     ///
     /// # Errors
     /// If a store cannot be read, or the directory cannot be scanned.
     pub fn previews(&self, calls: &HashSet<String>) -> Result<Vec<RestorePreview<'_>>, UndoError> {
         let mut previews = Vec::new();
         for undo in &self.0 {
-            let undone: Vec<String> = call_ids(undo).skip_while(|call| !calls.contains(call)).collect();
-            let Some(first) = undone.first() else { continue };
-            let preview = undo.preview(first)?;
-            let is_other = |call: &&String| !calls.contains(*call) && !call.starts_with(RESTORE);
-            let others = undone.iter().filter(is_other).count();
+            let later: Vec<RecordedCall> =
+                recorded_calls(undo).skip_while(|call| !call.is_one_of(calls)).collect();
+            let Some(first) = later.first() else { continue };
+            let preview = undo.preview(&first.id)?;
+            let is_other = |call: &&RecordedCall| !call.is_one_of(calls) && !call.id.starts_with(RESTORE);
+            let others = later.iter().filter(is_other).count();
+            let undone = later.iter().map(RecordedCall::change_id).collect();
             previews.push(RestorePreview { undo, preview, undone, others });
         }
         Ok(previews)
@@ -158,10 +193,11 @@ impl UndoStores {
 
 /// The tool calls that changed files, oldest first.
 pub fn changed_calls(undo: &Undo) -> Vec<ChangedCall> {
-    call_ids(undo)
-        .map(|call| {
+    recorded_calls(undo)
+        .map(|RecordedCall { id: call, loop_id }| {
             let changes = undo.changes(&call).unwrap_or_default();
-            ChangedCall { paths: changes.iter().map(|change| path_text(&change.path)).collect(), call }
+            let paths = changes.iter().map(|change| path_text(&change.path)).collect();
+            ChangedCall { call, loop_id, paths }
         })
         .collect()
 }
@@ -187,10 +223,26 @@ pub fn contents(undo: &Undo, call: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
     contents.filter(|(before, after)| before.len().max(after.len()) <= COMPARED).collect()
 }
 
-fn call_ids(undo: &Undo) -> impl Iterator<Item = String> {
+/// A tool call that changed files, as undo recorded it.
+struct RecordedCall {
+    id: String,
+    loop_id: Option<String>,
+}
+
+impl RecordedCall {
+    fn change_id(&self) -> String {
+        change_id(&self.id, self.loop_id.as_deref())
+    }
+
+    fn is_one_of(&self, changes: &HashSet<String>) -> bool {
+        is_one_of(&self.id, self.loop_id.as_deref(), changes)
+    }
+}
+
+fn recorded_calls(undo: &Undo) -> impl Iterator<Item = RecordedCall> {
     let made = undo.list().into_iter().filter(|summary| summary.paths > 0);
     made.filter_map(|summary| match summary.by {
-        ChangeAuthor::Call(call) => Some(call),
+        ChangeAuthor::Call(id) => Some(RecordedCall { id, loop_id: summary.loop_id }),
         _ => None,
     })
 }
@@ -199,12 +251,12 @@ type RecordedState = Option<(RecordedKind, u32)>;
 
 fn changed_files(undo: &Undo, calls: &HashSet<String>) -> Vec<ChangedFile> {
     let mut files: BTreeMap<String, (RecordedState, RecordedState)> = BTreeMap::new();
-    for call in call_ids(undo) {
-        let (is_own, is_restore) = (calls.contains(&call), call.starts_with(RESTORE));
+    for call in recorded_calls(undo) {
+        let (is_own, is_restore) = (call.is_one_of(calls), call.id.starts_with(RESTORE));
         if !is_own && !is_restore {
             continue;
         }
-        for change in undo.changes(&call).unwrap_or_default() {
+        for change in undo.changes(&call.id).unwrap_or_default() {
             let path = path_text(&change.path);
             match files.get_mut(&path) {
                 Some((_, after)) => *after = change.after,

@@ -73,3 +73,30 @@ fn changes_of_several_calls_are_one_change_and_undone_ones_are_none() {
     previews[0].undo.rewind(&previews[0].preview, lariat_host::undo::Conflicts::Keep).unwrap();
     assert_eq!(stores.changed_files(&set(&["c1", "c2"])), []);
 }
+
+#[test]
+fn change_of_another_session_with_the_same_call_id_is_not_undone() {
+    let fixture = Fixture::new("same-id");
+    for (loop_id, path) in [("one.default.1", "a.txt"), ("two.default.1", "b.txt")] {
+        let id = fixture.undo.begin_call_of_loop("call_0", loop_id, None).unwrap();
+        fixture.workspace.write(path, b"text\n", &WriteCondition::Any).unwrap();
+        fixture.undo.end_call(&id).unwrap();
+    }
+    let stores = fixture.stores();
+    let second = set(&["call_0@two.default.1"]);
+    let changed = stores.changed_files(&second);
+    assert_eq!(changed.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["b.txt"]);
+    let previews = stores.previews(&second).unwrap();
+    assert_eq!(
+        (previews[0].undone.as_slice(), previews[0].others),
+        (&["call_0@two.default.1".to_owned()][..], 0)
+    );
+    previews[0].undo.rewind(&previews[0].preview, lariat_host::undo::Conflicts::Keep).unwrap();
+    assert!(fixture.workspace.stamp("a.txt").is_ok() && fixture.workspace.stamp("b.txt").is_err());
+    let calls = changed_calls(&fixture.undo);
+    assert_eq!(calls[0].change_id(), "call_0@one.default.1");
+    assert_eq!(calls[1].change_id(), "call_0@two.default.1");
+    // A call that an older version recorded has no loop.
+    fixture.call("call_9", "c.txt", "text\n");
+    assert_eq!(stores.changed_files(&set(&["call_9@one.default.1"])).len(), 1);
+}

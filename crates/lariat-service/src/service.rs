@@ -60,6 +60,8 @@ pub struct LocalService {
     client: ClientConfig,
     launch_helper: Option<LaunchHelper>,
     is_ephemeral: bool,
+    /// Tells the store from others on this machine; `None` for one in memory.
+    store_name: Option<String>,
     /// The undo stores that sessions of this service have open.
     undo: OpenUndoStores,
     /// Notes for the user about the store.
@@ -81,7 +83,9 @@ impl LocalService {
         keys: Arc<dyn Keys>,
     ) -> Result<Self, ServiceError> {
         let opened = session_store::open(&folders, store).await?;
-        Ok(Self { notices: opened.notices, ..Self::on(folders, opened.archive, environment, keys) })
+        let store_name = Some(session_store::name(&folders, store));
+        let notices = opened.notices;
+        Ok(Self { notices, store_name, ..Self::on(folders, opened.archive, environment, keys) })
     }
 
     /// Opens an in-memory store, whose sessions end with the process.
@@ -114,6 +118,7 @@ impl LocalService {
             client,
             launch_helper: None,
             is_ephemeral: false,
+            store_name: None,
             undo: OpenUndoStores::default(),
             notices,
         }
@@ -252,6 +257,16 @@ impl LocalService {
         }
         assembly::undo(&self.parts(place, session_id.clone(), Purpose::Inspecting, SessionOptions::default()))()
             .map(Some)
+    }
+
+    /// The proxy and the certificates for all connections to other machines.
+    pub(crate) const fn client(&self) -> &ClientConfig {
+        &self.client
+    }
+
+    /// Tells the store from others on this machine; `None` for one in memory.
+    pub(crate) fn store_name(&self) -> Option<&str> {
+        self.store_name.as_deref()
     }
 
     /// The keys of model providers.

@@ -12,6 +12,7 @@ use lariat_core::message::{AgentMessage, Message, SharedMessage, UserMessage};
 use lariat_core::model::ModelConfig;
 use lariat_core::tool::AgentTool;
 use lariat_runtime::prompt::ContextReport;
+use lariat_runtime::trace::Workflow;
 use lariat_runtime::typed::AnswerSchema;
 use lariat_runtime::{Agent, BudgetPool, CompactionReport, Gate, Plan, RunStream};
 use serde_json::Value;
@@ -42,6 +43,8 @@ pub struct SessionOptions {
     pub editor: Option<Arc<dyn EditorFiles>>,
     /// A budget that the session shares with others.
     pub budget_pool: Option<BudgetPool>,
+    /// The span that the runs of the session belong to: that of a loop or a race.
+    pub workflow: Option<Workflow>,
     /// The description of a session that this creates; its working directory if `None`.
     pub description: Option<Description>,
     /// The directory of Claude Code, for transcripts; `~/.claude` if `None`.

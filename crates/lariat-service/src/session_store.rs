@@ -1,6 +1,6 @@
 //! Opens the store that the settings choose.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lariat_core::archive::SessionArchive;
@@ -10,6 +10,7 @@ use lariat_store::sqlite::SqliteStore;
 
 use crate::config::{StoreKind, StoreSettings};
 use crate::private::{self, PriorAccess};
+use crate::user_directories::fnv;
 use crate::{ServiceError, UserDirectories};
 
 /// A store that is open.
@@ -17,6 +18,22 @@ pub(crate) struct OpenStore {
     pub(crate) archive: Arc<dyn SessionArchive>,
     /// Notes for the user.
     pub(crate) notices: Vec<String>,
+}
+
+/// Tells the store of the settings from others, in one line without secrets.
+pub(crate) fn name(folders: &UserDirectories, settings: &StoreSettings) -> String {
+    let path = |default: PathBuf| settings.path.clone().unwrap_or(default).display().to_string();
+    let place = match settings.kind {
+        StoreKind::Sqlite => path(folders.sessions()),
+        StoreKind::Jsonl => path(folders.session_files()),
+        // Without the user and the password.
+        StoreKind::Postgres => {
+            let url = settings.url.as_deref().unwrap_or_default();
+            let place = url.split_once('?').map_or(url, |(place, _)| place);
+            place.rsplit_once('@').map_or(place, |(_, place)| place).to_owned()
+        }
+    };
+    format!("{:?} {:016x}", settings.kind, fnv(place.as_bytes()))
 }
 
 /// Opens the store of the settings. Files of sessions are private to the user.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lariat_model::http::ClientConfig;
-use lariat_runtime::trace::{Content, LiveEvents, TraceLog};
+use lariat_runtime::trace::{Content, LiveEvents, TraceLog, Workflow};
 use lariat_runtime::{AgentBuilder, Observer};
 
 use crate::config::Settings;
@@ -25,6 +25,7 @@ impl Traces {
         settings: &Settings,
         keys: &dyn Keys,
         client: &ClientConfig,
+        workflow: Option<Workflow>,
         notices: &mut Vec<String>,
     ) -> Self {
         let lines = settings.trace.file.as_ref().and_then(|path| {
@@ -32,31 +33,7 @@ impl Traces {
             let path = path.display();
             log.map_err(|error| notices.push(format!("could not write a trace to {path}: {error}"))).ok()
         });
-        let endpoint = settings.telemetry.endpoint.clone();
-        let spans = match variables::read_variables(endpoint, |name| keys.variable(name)) {
-            OtlpVariables::Nothing => None,
-            OtlpVariables::Unsupported(why) => {
-                notices.push(format!("not sending telemetry: {why}"));
-                None
-            }
-            OtlpVariables::Send(mut otlp) => {
-                for header in &settings.telemetry.headers {
-                    match header.split_once(':') {
-                        Some((name, value)) => {
-                            otlp.headers.push((name.trim().to_owned(), value.trim().to_owned()));
-                        }
-                        None => notices.push(
-                            "ignoring an entry of `telemetry.headers` that is not `NAME: VALUE`".to_owned(),
-                        ),
-                    }
-                }
-                if settings.telemetry.content {
-                    otlp.content = Content::On;
-                }
-                otlp.client = client.clone();
-                Some(Otlp::start(*otlp))
-            }
-        };
+        let spans = exporter(settings, keys, client, workflow, notices);
         Self { lines: lines.map(Arc::new), spans }
     }
 
@@ -78,6 +55,42 @@ impl Traces {
         }
         if let Some(lines) = &self.lines {
             lines.close();
+        }
+    }
+}
+
+/// Starts the exporter of spans in the settings. All spans belong to the workflow, if there is one.
+pub(crate) fn exporter(
+    settings: &Settings,
+    keys: &dyn Keys,
+    client: &ClientConfig,
+    workflow: Option<Workflow>,
+    notices: &mut Vec<String>,
+) -> Option<Arc<Otlp>> {
+    let endpoint = settings.telemetry.endpoint.clone();
+    match variables::read_variables(endpoint, |name| keys.variable(name)) {
+        OtlpVariables::Nothing => None,
+        OtlpVariables::Unsupported(why) => {
+            notices.push(format!("not sending telemetry: {why}"));
+            None
+        }
+        OtlpVariables::Send(mut otlp) => {
+            for header in &settings.telemetry.headers {
+                match header.split_once(':') {
+                    Some((name, value)) => {
+                        otlp.headers.push((name.trim().to_owned(), value.trim().to_owned()));
+                    }
+                    None => notices.push(
+                        "ignoring an entry of `telemetry.headers` that is not `NAME: VALUE`".to_owned(),
+                    ),
+                }
+            }
+            if settings.telemetry.content {
+                otlp.content = Content::On;
+            }
+            otlp.client = client.clone();
+            otlp.workflow = workflow;
+            Some(Otlp::start(*otlp))
         }
     }
 }

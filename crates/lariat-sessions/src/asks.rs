@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use lariat_api::{Answer, Ask, AskChoice, AskDigest, AskId, AskSubject};
 use lariat_core::budget::BudgetRequest;
-use lariat_core::id::{RequestId, ToolCallId};
+use lariat_core::id::ToolCallId;
 use lariat_core::permission::{PermissionDecision, PermissionRequest, UserQuestion};
 use lariat_core::session::Question;
 use lariat_core::time::Timestamp;
@@ -28,7 +28,7 @@ pub(crate) fn ask_id(question: Question) -> AskId {
 
 pub(crate) fn approval(request: &Arc<PermissionRequest>, asked_at: Timestamp) -> Ask {
     if let Some(question) = &request.question {
-        return user_question(request.id, question, asked_at);
+        return user_question(request, question, asked_at);
     }
     let mut ask = new_ask(
         ask_id(Question::Request(request.id)),
@@ -45,9 +45,13 @@ pub(crate) fn approval(request: &Arc<PermissionRequest>, asked_at: Timestamp) ->
     ask
 }
 
-fn user_question(id: RequestId, question: &UserQuestion, asked_at: Timestamp) -> Ask {
-    let subject = AskSubject::Question { text: question.text.clone(), schema: None };
-    let mut ask = new_ask(ask_id(Question::Request(id)), subject, asked_at);
+fn user_question(request: &PermissionRequest, question: &UserQuestion, asked_at: Timestamp) -> Ask {
+    let text = match request.agent_path() {
+        Some(path) => format!("The sub-agent {path} asks: {}", question.text),
+        None => question.text.clone(),
+    };
+    let subject = AskSubject::Question { text, schema: None };
+    let mut ask = new_ask(ask_id(Question::Request(request.id)), subject, asked_at);
     let choice = |option: &String| {
         let value = Value::from(option.as_str());
         AskChoice::new(option.as_str(), Answer::Value { value })
@@ -107,4 +111,40 @@ pub(crate) fn json_digest(value: &impl serde::Serialize) -> String {
     // A value of the protocol is always JSON. If it were not, the empty digest would match no other.
     let json = serde_json::to_value(value).unwrap_or_default().to_string();
     format!("blake3:{}", blake3::hash(json.as_bytes()).to_hex())
+}
+
+#[cfg(test)]
+mod tests {
+    //! Tests that a question names the sub-agent that asks.
+
+    use lariat_core::content::ToolCall;
+    use serde_json::json;
+
+    use super::*;
+
+    fn request() -> PermissionRequest {
+        let call = ToolCall { id: "c1".into(), name: "write".into(), arguments: json!({}), signature: None };
+        PermissionRequest::new(&call, "write a file")
+    }
+
+    #[test]
+    fn question_of_a_sub_agent_has_its_path() {
+        let question = || UserQuestion::new("Which one?", vec!["a".to_owned()]);
+        let text =
+            |request: PermissionRequest| match approval(&Arc::new(request), Timestamp::default()).subject {
+                AskSubject::Question { text, .. } => text,
+                other => panic!("{other:?}"),
+            };
+        assert_eq!(text(request().with_question(question())), "Which one?");
+        let asked = request().with_question(question()).asked_by("inner").asked_by("outer");
+        assert_eq!(text(asked), "The sub-agent outer › inner asks: Which one?");
+    }
+
+    #[test]
+    fn approval_request_of_a_sub_agent_has_its_path_and_another_digest() {
+        let asked = approval(&Arc::new(request().asked_by("inner").asked_by("outer")), Timestamp::default());
+        let AskSubject::Approval { request: shown } = &asked.subject else { panic!("{asked:?}") };
+        assert_eq!(shown.agent_path().as_deref(), Some("outer › inner"));
+        assert_ne!(asked.digest, approval(&Arc::new(request()), Timestamp::default()).digest);
+    }
 }

@@ -12,7 +12,7 @@ use lariat_core::BoxFuture;
 use lariat_core::archive::{Cursor as ListCursor, ListQuery, SessionArchive};
 use lariat_core::event::{AgentEvent, Description, Event, RunOutcome};
 use lariat_core::id::SessionId;
-use lariat_core::session::FileState;
+use lariat_core::session::{ChildRun, FileState};
 use lariat_core::store::{BlobHash, SessionStore};
 use lariat_core::time::Timestamp;
 use lariat_runtime::{CommandEffect, Plan};
@@ -151,6 +151,19 @@ impl Local {
                 .with_hint("`lariat sessions list` lists all sessions"));
         }
         Ok(self.shared.entry(session_id))
+    }
+
+    /// Returns the entry of a sub-agent that has no events yet: a session that a client follows has started it.
+    async fn announced(&self, session_id: &SessionId) -> Option<Arc<SessionEntry>> {
+        let parents: Vec<Arc<SessionEntry>> = self.shared.sessions().values().cloned().collect();
+        for parent in parents {
+            let Ok(fold) = parent.fold().await else { continue };
+            let is_it = |child: &ChildRun| child.session_id == *session_id && child.is_running;
+            if fold.clients().children().iter().any(is_it) {
+                return Some(self.shared.entry(session_id));
+            }
+        }
+        None
     }
 
     async fn ask_owner<T>(
@@ -377,7 +390,15 @@ impl Sessions for Local {
         session_id: &'a SessionId,
         request: LogRequest,
     ) -> BoxFuture<'a, Result<ItemStream<LogItem>, Problem>> {
-        Box::pin(async move { log::read(self.existing(session_id).await?, request).await })
+        Box::pin(async move {
+            let entry = match self.existing(session_id).await {
+                Err(problem) if request.follow && problem.code == ProblemCode::NotFound => {
+                    self.announced(session_id).await.ok_or(problem)?
+                }
+                entry => entry?,
+            };
+            log::read(entry, request).await
+        })
     }
 
     fn live<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<ItemStream<Live>, Problem>> {

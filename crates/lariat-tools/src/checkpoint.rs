@@ -20,9 +20,13 @@ pub(crate) struct CheckpointGuard {
 
 impl CheckpointGuard {
     /// Saves these files before a tool call changes them.
-    pub(crate) fn paths(bench: &Workbench, call: &str, paths: &[String]) -> Result<Option<Self>, ToolError> {
+    pub(crate) fn paths(
+        bench: &Workbench,
+        context: &ToolContext,
+        paths: &[String],
+    ) -> Result<Option<Self>, ToolError> {
         let paths: Vec<_> = paths.iter().map(String::as_str).collect();
-        Self::begin(bench, call, |undo| undo.begin_call_on_paths(call, &paths))
+        Self::begin(bench, context, Some(&paths))
     }
 
     /// Saves the workspace before a tool call that may change any file.
@@ -33,22 +37,24 @@ impl CheckpointGuard {
         if !bench.keeps_undo() {
             return Ok(None);
         }
-        let (bench, call) = (bench.clone(), context.tool_call_id.to_string());
-        blocking(move || Self::begin(&bench, &call, |undo| undo.begin_call(&call))).await
+        let (bench, context) = (bench.clone(), context.clone());
+        blocking(move || Self::begin(&bench, &context, None)).await
     }
 
     fn begin(
         bench: &Workbench,
-        call: &str,
-        before: impl FnOnce(&Undo) -> Result<(), UndoError>,
+        context: &ToolContext,
+        paths: Option<&[&str]>,
     ) -> Result<Option<Self>, ToolError> {
-        let begun = bench.undo().and_then(|undo| undo.map(|undo| before(undo).map(|()| undo)).transpose());
-        let undo = begun.map_err(|error| {
+        let (call, loop_id) = (context.tool_call_id.as_str(), context.loop_id.as_str());
+        let begin = |undo: &Undo| -> Result<Self, UndoError> {
+            Ok(Self { undo: undo.clone(), call: undo.begin_call_of_loop(call, loop_id, paths)? })
+        };
+        bench.undo().and_then(|undo| undo.map(begin).transpose()).map_err(|error| {
             ToolError::Failed(format!(
                 "The tool call did not run, because its changes could not be undone later: {error}."
             ))
-        })?;
-        Ok(undo.map(|undo| Self { undo: undo.clone(), call: call.to_owned() }))
+        })
     }
 
     /// Records what the tool call changed in these files.

@@ -145,7 +145,7 @@ fn run<T: FileTool>(
         return T::run(bench, arguments, context);
     }
     let paths = T::changes(&arguments);
-    let guard = CheckpointGuard::paths(bench, context.tool_call_id.as_str(), &paths)?;
+    let guard = CheckpointGuard::paths(bench, context, &paths)?;
     let result = T::run(bench, arguments, context);
     if let Some(guard) = guard {
         guard.end_paths(&paths);

@@ -23,6 +23,7 @@ mod egress;
 #[cfg(feature = "fetch")]
 mod fetch;
 mod file_error;
+mod file_texts;
 mod file_tool;
 mod glob;
 pub mod image;

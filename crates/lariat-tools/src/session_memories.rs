@@ -1,4 +1,5 @@
-//! Remembers what each session has read of files, for sessions that share their tools: an agent and its sub-agents.
+//! Remembers what each session has read of files, for sessions that share their tools: an agent and its sub-agents. Branches of one session have
+//! conversations of their own, so each is like a session here.
 //!
 //! Invariant: a session may overwrite a file only if that session has read its newest content, not if another one has. So two
 //! agents never lose each other's changes.

@@ -1,6 +1,6 @@
 //! Remembers what a model was shown of files, so that requesting the same content again costs only one line.
 //!
-//! For each session and path, it keeps the parts that were shown and the file's state at that time. Whether the agent
+//! For each session, or branch of a session, and path, it keeps the parts that were shown and the file's state at that time. Whether the agent
 //! knows a file well enough to overwrite it is a different question, which the host's `FileMemory` answers: an edit
 //! records content there that the model was never shown.
 //!
@@ -153,7 +153,7 @@ impl ShownFiles {
 }
 
 fn key(context: &ToolContext, path: &str) -> (SessionId, String) {
-    (context.session_id.clone(), path.to_owned())
+    (context.conversation_id(), path.to_owned())
 }
 
 fn unchanged(path: &str, (part, call): &(ShownPart, String), size: u64) -> ToolResult {

@@ -16,6 +16,7 @@ use crate::OutgoingHttp;
 use crate::Outputs;
 use crate::UserPrompter;
 use crate::background::Background;
+use crate::file_texts::FileTexts;
 #[cfg(feature = "map")]
 use crate::outline::Outlines;
 use crate::session_memories::SessionMemories;
@@ -37,6 +38,7 @@ pub struct Workbench {
 struct SharedTools {
     memories: SessionMemories,
     shown: ShownFiles,
+    texts: FileTexts,
     #[cfg(feature = "map")]
     outlines: Outlines,
     supervisor: Supervisor,
@@ -121,6 +123,7 @@ impl Workbench {
             shared: Arc::new(SharedTools {
                 memories: SessionMemories::new(memory),
                 shown: ShownFiles::default(),
+                texts: FileTexts::default(),
                 #[cfg(feature = "map")]
                 outlines: Outlines::default(),
                 supervisor: Supervisor::new(),
@@ -224,7 +227,7 @@ impl Workbench {
 
     /// The workbench of one tool call: every opened file is checked against the permissions of that call.
     pub(crate) fn of_call(&self, context: &ToolContext) -> Self {
-        let memory = self.shared.memories.of(&context.session_id);
+        let memory = self.shared.memories.of(&context.conversation_id());
         match &context.files {
             Some(judge) => Self {
                 workspace: self.workspace.clone().with_access_check(Arc::clone(judge)),
@@ -314,6 +317,11 @@ impl Workbench {
 
     pub(crate) fn shown(&self) -> &ShownFiles {
         &self.shared.shown
+    }
+
+    /// The texts of files that any session has read.
+    pub(crate) fn texts(&self) -> &FileTexts {
+        &self.shared.texts
     }
 
     #[cfg(feature = "map")]

@@ -20,7 +20,8 @@
 //! 9. [Find your way around](#find-your-way-around)
 //!
 //! Each of the [guides](guide) is one program of less than forty lines, with its output: embed an agent,
-//! write a tool, ask for a typed answer, write a provider, write a store, intercept with hooks.
+//! write a tool, ask for a typed answer, write a provider, write a store, intercept with hooks, delegate to
+//! sub-agents, let several agents answer at once, let one agent judge the work of another.
 //!
 //! # Embed an agent
 //!

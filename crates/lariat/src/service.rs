@@ -3,5 +3,5 @@
 
 pub use lariat_service::{
     LoadOptions, LoadedProject, LocalService, Prompt, ServiceError, Session, SessionOptions, SessionSelector,
-    UserDirectories, config, openapi,
+    UserDirectories, actor_critic, config, openapi, race,
 };

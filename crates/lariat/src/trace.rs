@@ -5,5 +5,5 @@
 pub use lariat_runtime::trace::TracingSpans;
 pub use lariat_runtime::trace::{
     Attribute, AttributeValue, Content, LiveEvents, Measurement, Metric, Span, SpanKind, Spans, Telemetry,
-    TraceLog, TraceSink, genai,
+    TraceLog, TraceSink, Workflow, genai,
 };

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use lariat_core::archive::ListQuery;
 use lariat_core::content::joined_text;
-use lariat_core::event::AgentEvent;
+use lariat_core::event::{AgentEvent, change_id_in_loop};
 use lariat_core::id::SessionId;
 use lariat_core::time::Timestamp;
 use lariat_service::file_history::{ChangedCall, Undo, contents};
@@ -51,15 +51,15 @@ pub(super) async fn list(
     calls: &[(&Undo, Vec<ChangedCall>)],
     json: bool,
 ) -> CommandResult {
-    let ids: HashSet<&str> =
-        calls.iter().flat_map(|(_, calls)| calls).map(|call| call.call.as_str()).collect();
+    let ids: HashSet<String> =
+        calls.iter().flat_map(|(_, calls)| calls).map(ChangedCall::change_id).collect();
     let known = match env.service(place).await {
         Ok(service) if !ids.is_empty() => find_calls(&service, place, &ids).await,
         _ => HashMap::new(),
     };
     let listed = |undo: &Undo, call: &ChangedCall| {
         let (added, removed) = lines(undo, &call.call);
-        UndoRow { when: known.get(&call.call).cloned(), call: call.clone(), added, removed }
+        UndoRow { when: known.get(&call.change_id()).cloned(), call: call.clone(), added, removed }
     };
     let listed: Vec<UndoRow> =
         calls.iter().flat_map(|(undo, calls)| calls.iter().map(|call| listed(undo, call))).collect();
@@ -93,11 +93,11 @@ pub(super) async fn list(
     Ok(Exit::Done)
 }
 
-/// Finds these tool calls in the journals of the directory's sessions. A newer session wins.
+/// Finds these changes in the journals of the directory's sessions, by their ids.
 async fn find_calls(
     service: &LocalService,
     place: &LoadedProject,
-    ids: &HashSet<&str>,
+    ids: &HashSet<String>,
 ) -> HashMap<String, CallOrigin> {
     let mut query = ListQuery::default();
     query.cwd = Some(place.path().display().to_string());
@@ -118,8 +118,14 @@ async fn find_calls(
                         prompt = Some(joined_text(&user_message.content));
                     }
                 }
-                AgentEvent::ToolExecutionEnd { tool_call_id, .. } if ids.contains(tool_call_id.as_str()) => {
-                    known.entry(tool_call_id.to_string()).or_insert_with(|| CallOrigin {
+                AgentEvent::ToolExecutionEnd { tool_call_id, .. } => {
+                    let plain = tool_call_id.to_string();
+                    // Of a call that an older version recorded, only the id of the call is known.
+                    let in_loop = event.loop_id.as_ref().map(|id| change_id_in_loop(&plain, id.as_str()));
+                    let Some(id) = in_loop.into_iter().chain([plain]).find(|id| ids.contains(id)) else {
+                        continue;
+                    };
+                    known.entry(id).or_insert_with(|| CallOrigin {
                         at: event.timestamp,
                         session_id: session.session_id.clone(),
                         prompt: prompt.clone(),

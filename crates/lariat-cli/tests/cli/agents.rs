@@ -282,3 +282,144 @@ async fn restore_undoes_what_only_a_sub_agent_changed() {
         assert!(!fixture.workspace().join("child.txt").exists());
     }
 }
+
+/// Runs a session that delegates once to a sub-agent of the project with these keys, and returns the requests of the sub-agent and
+/// what the session printed.
+async fn run_reviewer(
+    keys: &str,
+    child: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+) -> (Fixture, Vec<Request>, String) {
+    let fixture = Fixture::new(delegating("reviewer", child)).await;
+    define(
+        &fixture,
+        "reviewer.md",
+        &format!("---\ndescription: Reviews code.\n{keys}---\nYou review code.\n"),
+    );
+    let skill = fixture.workspace().join(".claude/skills/style");
+    std::fs::create_dir_all(&skill).unwrap();
+    std::fs::write(
+        skill.join("SKILL.md"),
+        "---\nname: style\ndescription: How we write.\n---\nShort names.\n",
+    )
+    .unwrap();
+    fixture.run(&["trust", "--yes"]).expect(0);
+    let ran = fixture.run(&["run", "review it"]).expect(0).stdout;
+    let requests = fixture.requests().into_iter().filter(is_child).collect();
+    (fixture, requests, ran)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn definition_sets_the_model_and_the_skills() {
+    let done = |_: &Request| -> Answer { Turn::new().text("no mistakes").into() };
+    let (fixture, requests, _) = run_reviewer("model: test/other\nskills: style\n", done).await;
+    assert_eq!(requests[0].body["model"], "other");
+    let session = fixture.requests().into_iter().find(|request| !is_child(request)).unwrap();
+    assert_eq!(session.body["model"], "scripted");
+    let system = requests[0].body["system"].to_string();
+    let skill = fixture.workspace().join(".claude/skills/style/SKILL.md");
+    assert!(
+        system.contains("read the skill `style` at") && system.contains(skill.to_str().unwrap()),
+        "{system}"
+    );
+    let (_, requests, _) = run_reviewer("model: inherit\n", done).await;
+    assert_eq!(requests[0].body["model"], "scripted");
+    assert!(!requests[0].body["system"].to_string().contains("read the skill"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn definition_sets_the_permission_mode() {
+    let write = json!({"path": "note.txt", "content": "x"});
+    let child = move |request: &Request| match last_result(&request.body) {
+        Some((_, text, is_error)) => Turn::new().text(format!("refused={is_error}: {text}")).into(),
+        None => Turn::new().call("w1", "write_file", &write).into(),
+    };
+    let (fixture, _, ran) = run_reviewer("permissionMode: plan\n", child.clone()).await;
+    assert!(ran.contains("refused=true"), "{ran}");
+    assert!(!fixture.workspace().join("note.txt").exists(), "the session may write, the sub-agent may not");
+    let (fixture, _, ran) = run_reviewer("", child).await;
+    assert!(ran.contains("refused=false") && fixture.workspace().join("note.txt").exists(), "{ran}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn definition_sets_the_number_of_turns() {
+    let child = |request: &Request| {
+        let count = request.body["messages"].to_string().matches("\"tool_result\"").count();
+        let arguments = json!({"path": format!("missing-{count}.txt")});
+        Turn::new().call(format!("r{count}"), "read_file", &arguments).into()
+    };
+    let (_, requests, ran) = run_reviewer("maxTurns: 2\n", child).await;
+    assert_eq!(requests.len(), 2, "{ran}");
+    assert!(ran.contains("the sub-agent `reviewer` has no answer: a limit is reached"), "{ran}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn definitions_of_the_user_apply_without_trust_in_the_project() {
+    let fixture = Fixture::new(delegating("mine", |_| Turn::new().text("mine").into())).await;
+    let home = fixture.path(".claude/agents");
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::write(home.join("mine.md"), "---\ndescription: Mine.\n---\nYou are mine.\n").unwrap();
+    let ran = fixture.run(&["run", "delegate it"]).expect(0).stdout;
+    assert!(ran.contains("Report: mine"), "{ran}");
+    let requests = fixture.requests();
+    let child = requests.iter().find(|request| is_child(request)).unwrap();
+    assert!(child.body["system"].to_string().contains("You are mine."));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn undo_reverts_one_of_two_calls_with_the_same_id() {
+    // Some models number their calls from the start in each conversation.
+    let fixture = Fixture::new(Script::answer(|request| {
+        let write = |path: &str| {
+            let arguments = json!({"path": path, "content": "text\n"});
+            Turn::new().call("call_0", "write_file", &arguments).into()
+        };
+        let results = request.body["messages"].to_string().matches("\"tool_result\"").count();
+        match (is_child(request), results) {
+            (true, 0) => write("child.txt"),
+            (false, 0) => write("parent.txt"),
+            (false, 1) => {
+                Turn::new().call("call_1", "agent", &json!({"description": "x", "prompt": "Write."})).into()
+            }
+            _ => Turn::new().text("done").into(),
+        }
+    }))
+    .await;
+    fixture.run(&["run", "write both"]).expect(0);
+    let exists = |name: &str| fixture.workspace().join(name).exists();
+    let listed = fixture.run(&["undo", "--list", "--json"]).expect(0).json();
+    assert_eq!(
+        (&listed[0]["call"], &listed[0]["paths"]),
+        (&json!("call_0"), &json!(["parent.txt"])),
+        "{listed}"
+    );
+    assert_eq!(listed[0]["prompt"], "write both", "{listed}");
+    assert_eq!(listed[1]["paths"], json!(["child.txt"]), "{listed}");
+    fixture.run(&["undo", "--yes"]).expect(0);
+    assert!(exists("parent.txt") && !exists("child.txt"), "the last call is undone, and no other");
+    fixture.run(&["undo", listed[0]["call"].as_str().unwrap(), "--yes"]).expect(0);
+    assert!(!exists("parent.txt"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rewind_names_what_only_a_sub_agent_changed() {
+    let write = json!({"path": "child.txt", "content": "text\n"});
+    let fixture = Fixture::new(delegating("general", move |request| match last_result(&request.body) {
+        None => Turn::new().call("w1", "write_file", &write).into(),
+        Some(_) => Turn::new().text("written").into(),
+    }))
+    .await;
+    let ran = fixture.run(&["run", "--output", "json", "write it"]).expect(0).json();
+    let id = ran["session_id"].as_str().unwrap();
+    let rewound = fixture.run(&["sessions", "rewind", id, "--yes", "--json"]).expect(0).json();
+    assert_eq!(rewound["undo"][0]["paths"], json!(["child.txt"]), "{rewound}");
+    let call = rewound["undo"][0]["call"].as_str().unwrap();
+    fixture.run(&["undo", call, "--yes"]).expect(0);
+    assert!(!fixture.workspace().join("child.txt").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn claude_codes_name_of_the_general_sub_agent_is_known() {
+    let fixture = Fixture::new(delegating("general-purpose", |_| Turn::new().text("done").into())).await;
+    let ran = fixture.run(&["run", "delegate it"]).expect(0).stdout;
+    assert!(ran.contains("Report: done"), "{ran}");
+}

@@ -11,6 +11,13 @@ const TYPES: &[(&str, &str, &str, &str)] = &[
     ("Gate", "impl Gate {", "pub ", "lariat-runtime/src"),
     ("Session", "impl Session {", "pub ", "lariat-service/src"),
     ("LocalService", "impl LocalService {", "pub ", "lariat-service/src"),
+    ("LoopPlan", "impl LoopPlan {", "pub ", "lariat-service/src"),
+    ("LoopRun", "impl LoopRun {", "pub ", "lariat-service/src"),
+    ("MeasuredLoop", "impl MeasuredLoop {", "pub ", "lariat-service/src"),
+    ("LoopMetrics", "impl LoopMetrics {", "pub ", "lariat-service/src"),
+    ("RacePlan", "impl RacePlan {", "pub ", "lariat-service/src"),
+    ("RaceRun", "impl RaceRun {", "pub ", "lariat-service/src"),
+    ("SubAgentTool", "impl SubAgentTool {", "pub ", "lariat-runtime/src"),
     ("SessionArchive", "pub trait SessionArchive: SessionStore {", "", "lariat-core/src"),
 ];
 

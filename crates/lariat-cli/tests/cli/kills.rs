@@ -4,13 +4,16 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use lariat_test::SeededRandom;
 use rustix::process::Signal;
 
-use crate::fixture::{Fixture, RunResult, signal, wait};
+use crate::fixture::{Fixture, RunResult, signal, wait, wait_for};
 
 /// Maximum number of kills of one run, so that every run ends.
 const KILLS_OF_A_RUN: u64 = 5;
@@ -68,6 +71,36 @@ pub(crate) fn started_once(fixture: &Fixture, session: &str, name: &str) -> BTre
         assert!(started.insert(id.to_owned()), "{name}: call {id} of session {session} started twice");
     }
     started
+}
+
+/// Starts the program with a git that never ends when it saves the state of the files, and waits for that.
+pub(crate) fn hang_while_saving_files(fixture: &Fixture, words: &[&str]) -> Child {
+    let (bin, begun) = (fixture.path("hanging"), fixture.path("begun"));
+    let _ = std::fs::remove_file(&begun);
+    std::fs::create_dir_all(&bin).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let script = format!(
+        "#!/bin/sh\nPATH='{path}'\ncase \"$*\" in *write-tree*) touch '{}'; exec sleep 600;; esac\nexec git \"$@\"\n",
+        begun.display()
+    );
+    std::fs::write(bin.join("git"), script).unwrap();
+    std::fs::set_permissions(bin.join("git"), Permissions::from_mode(0o755)).unwrap();
+    let mut command = fixture.command(words);
+    let child = command.env("PATH", format!("{}:{path}", bin.display())).spawn().unwrap();
+    wait_for("git", || begun.exists());
+    child
+}
+
+/// Kills the program, and waits until it has released its snapshots.
+pub(crate) fn kill_and_wait(fixture: &Fixture, child: Child) {
+    signal(&child, Signal::KILL);
+    wait(child);
+    // Its helper processes end shortly after it, and with them its locks.
+    let is_free = |entry: std::io::Result<std::fs::DirEntry>| {
+        std::fs::File::open(entry.unwrap().path()).unwrap().try_lock().is_ok()
+    };
+    let snapshots = fixture.path("state/lariat/loops");
+    wait_for("the end of its helpers", || std::fs::read_dir(&snapshots).unwrap().all(is_free));
 }
 
 /// What is killed.

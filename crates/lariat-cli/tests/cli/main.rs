@@ -17,6 +17,7 @@ mod background;
 mod background_kills;
 mod background_upgrade;
 mod capabilities;
+mod collector;
 mod commands;
 mod controlling;
 mod credentials;

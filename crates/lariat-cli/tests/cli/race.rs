@@ -7,6 +7,7 @@ use lariat_proofs::server::{Answer, Request, Script, Turn};
 use rustix::process::Signal;
 use serde_json::json;
 
+use crate::collector::Collector;
 use crate::fixture::{Fixture, RunResult, signal, silence, wait, wait_for};
 use crate::kills::{Killed, UnkilledFiles, started_once};
 use crate::pty::Pty;
@@ -280,6 +281,15 @@ async fn terminal_shows_a_table_of_the_branches() {
     let rows = pty.all_rows();
     let row = |start: &str| rows.iter().filter(|row| row.starts_with(start)).count();
     assert_eq!((row("branch  agent"), row("a       lariat  completed")), (1, 1), "{}", rows.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn branches_and_judge_are_in_one_trace() {
+    let fixture = Fixture::new(script(|_| select("a"))).await;
+    let collector = Collector::start();
+    collector.receive_from(&fixture);
+    fixture.run(&["race", "write a result", "--branches", "2"]).expect(0);
+    collector.assert_one_tree("invoke_workflow race", 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]

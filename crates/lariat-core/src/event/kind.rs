@@ -624,7 +624,8 @@ impl AgentEvent {
         )
     }
 
-    /// Returns the id under which undo records what changes files from here on: a tool call, or a command of the user.
+    /// Returns the id of what changes files from here on: a tool call, or a command of the user. Two loops may have tool calls with the
+    /// same id: see [`EventRecord::change_id`](crate::event::EventRecord::change_id).
     pub fn change_id(&self) -> Option<String> {
         match self {
             Self::ToolExecutionStart { tool_call_id, .. } => Some(tool_call_id.to_string()),

@@ -27,7 +27,7 @@ pub use kind::{AgentEvent, QueueKind, StreamDelta};
 pub use loops::{
     ContinuationKind, LoopConfigSnapshot, LoopPattern, LoopStart, RunOutcome, SpawnRef, TurnTrigger,
 };
-pub use record::{EventParseError, EventRecord, FORMAT_VERSION};
+pub use record::{EventParseError, EventRecord, FORMAT_VERSION, change_id_in_loop};
 pub use reference::{ArgsRef, MessageRef, RecordedMessage};
 pub use resolve::Resolver;
 pub use session_data::{

@@ -49,6 +49,11 @@ pub enum EventParseError {
     Newer(u16),
 }
 
+/// Returns the id of a change of files by a tool call of a loop. Two loops may have tool calls with the same id.
+pub fn change_id_in_loop(call: &str, loop_id: &str) -> String {
+    format!("{call}@{loop_id}")
+}
+
 /// A record as read, before validation.
 #[derive(Deserialize)]
 struct UncheckedRecord {
@@ -85,6 +90,17 @@ impl TryFrom<UncheckedRecord> for EventRecord {
 }
 
 impl EventRecord {
+    /// Returns the id under which undo finds what changes files from here on: a tool call with its loop, or a command of the user.
+    pub fn change_id(&self) -> Option<String> {
+        let id = self.event.change_id()?;
+        match (&self.event, &self.loop_id) {
+            (AgentEvent::ToolExecutionStart { .. }, Some(loop_id)) => {
+                Some(change_id_in_loop(&id, loop_id.as_str()))
+            }
+            _ => Some(id),
+        }
+    }
+
     /// Parses one event from JSON.
     ///
     /// # Errors

@@ -49,16 +49,16 @@ impl TreeChanges {
             };
             if is_later {
                 self.point.get_or_insert(event.timestamp);
-                self.observe(&event.event);
+                self.observe(event);
             } else if matches!(self.since, Since::After(_)) {
                 self.point = Some(event.timestamp);
             }
         }
     }
 
-    fn observe(&mut self, event: &AgentEvent) {
+    fn observe(&mut self, event: &Event) {
         self.ids.extend(event.change_id());
-        match event {
+        match &event.event {
             AgentEvent::SubAgentSpawned { child_session_id, .. } => {
                 self.add(child_session_id.clone(), Since::Begin);
             }

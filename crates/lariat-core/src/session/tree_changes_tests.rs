@@ -75,6 +75,15 @@ fn calls_of_sub_agents_on_every_level_are_included() {
 }
 
 #[test]
+fn calls_of_two_loops_with_the_same_id_have_different_changes() {
+    let mut events = journal([(1, call("c1")), (2, call("c1"))]);
+    for (event, loop_id) in events.iter_mut().zip(["s.a.1", "s.b.2"]) {
+        Arc::make_mut(event).loop_id = Some(LoopId::from(loop_id));
+    }
+    assert_eq!(ids(None, &events, &[]), ["c1@s.a.1", "c1@s.b.2"]);
+}
+
+#[test]
 fn only_later_calls_of_a_background_sub_agent_are_included() {
     let root = journal([(1, spawned("a")), (4, call("r1")), (9, completed("a"))]);
     let a = journal([(2, call("a1")), (3, spawned("b")), (5, call("a2")), (7, completed("b"))]);

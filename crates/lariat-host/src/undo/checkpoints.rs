@@ -7,6 +7,8 @@ use std::collections::HashMap;
 use std::path::{Component, Path};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use lariat_core::event::change_id_in_loop;
+
 use super::entry::RelativePath;
 use super::error::UndoError;
 use super::handle::WorkspaceHandle;
@@ -182,7 +184,7 @@ impl Undo {
     /// # Errors
     /// If the state cannot be saved; then the tool call should not run.
     pub fn begin_call(&self, call: &str) -> Result<(), UndoError> {
-        self.begin(call, None)
+        self.begin(call, None, None).map(drop)
     }
 
     /// Records the current state before a tool call that changes only these files.
@@ -190,17 +192,44 @@ impl Undo {
     /// # Errors
     /// The same as those of [`begin_call`](Self::begin_call).
     pub fn begin_call_on_paths(&self, call: &str, paths: &[&str]) -> Result<(), UndoError> {
-        self.begin(call, self.plain(paths).as_deref())
+        self.begin(call, None, self.plain(paths).as_deref()).map(drop)
     }
 
-    fn begin(&self, call: &str, paths: Option<&[RelativePath]>) -> Result<(), UndoError> {
+    /// Records the current state before a tool call of a loop that changes only these files, or any file. Two loops may have tool
+    /// calls with the same id, so this returns the id under which the store has this one: that of the tool call, or one with the
+    /// loop if another loop has used it.
+    ///
+    /// # Errors
+    /// The same as those of [`begin_call`](Self::begin_call).
+    pub fn begin_call_of_loop(
+        &self,
+        call: &str,
+        loop_id: &str,
+        paths: Option<&[&str]>,
+    ) -> Result<String, UndoError> {
+        let paths = paths.and_then(|paths| self.plain(paths));
+        self.begin(call, Some(loop_id).filter(|id| !id.is_empty()), paths.as_deref())
+    }
+
+    fn begin(
+        &self,
+        call: &str,
+        loop_id: Option<&str>,
+        paths: Option<&[RelativePath]>,
+    ) -> Result<String, UndoError> {
         let state = &mut *self.lock();
         let found = self.scan(state, paths)?;
         let whole = paths.is_none();
         state.history.add(state.author(), whole, found)?;
-        state.history.add(ChangeAuthor::Begin(call.to_owned()), whole, Vec::new())?;
-        state.running.push(call.to_owned());
-        Ok(())
+        let id = match loop_id {
+            Some(loop_id) if state.history.has_call_of_another_loop(call, loop_id) => {
+                change_id_in_loop(call, loop_id)
+            }
+            _ => call.to_owned(),
+        };
+        state.history.add_begin(id.clone(), loop_id, whole)?;
+        state.running.push(id.clone());
+        Ok(id)
     }
 
     /// Records what a tool call changed.
@@ -234,11 +263,20 @@ impl Undo {
     /// Lists all checkpoints, oldest first.
     pub fn list(&self) -> Vec<Summary> {
         let state = self.lock();
-        let summary = |checkpoint: &super::history::UndoCheckpoint| Summary {
-            by: checkpoint.by.clone(),
-            paths: checkpoint.changes.len(),
-        };
-        state.history.checkpoints.iter().map(summary).collect()
+        let mut loops: HashMap<&str, &str> = HashMap::new();
+        let mut summaries = Vec::with_capacity(state.history.checkpoints.len());
+        for checkpoint in &state.history.checkpoints {
+            let call = match &checkpoint.by {
+                ChangeAuthor::Begin(call) | ChangeAuthor::Call(call) => Some(call.as_str()),
+                _ => None,
+            };
+            if let (Some(call), Some(loop_id)) = (call, &checkpoint.loop_id) {
+                loops.insert(call, loop_id);
+            }
+            let loop_id = call.and_then(|call| loops.get(call)).map(|id| (*id).to_owned());
+            summaries.push(Summary { by: checkpoint.by.clone(), loop_id, paths: checkpoint.changes.len() });
+        }
+        summaries
     }
 
     /// Returns what a tool call changed.

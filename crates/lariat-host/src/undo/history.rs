@@ -43,6 +43,9 @@ pub enum ChangeAuthor {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct UndoCheckpoint {
     pub(super) by: ChangeAuthor,
+    /// The loop of a tool call that begins, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) loop_id: Option<String>,
     /// Whether the whole workspace was scanned.
     pub(super) whole: bool,
     pub(super) changes: Vec<Difference>,
@@ -74,6 +77,8 @@ pub struct Change {
 pub struct Summary {
     /// Who made the changes.
     pub by: ChangeAuthor,
+    /// The loop of the tool call; `None` if it is not known.
+    pub loop_id: Option<String>,
     /// Number of changed paths.
     pub paths: usize,
 }
@@ -129,9 +134,24 @@ impl History {
     }
 
     /// Adds a checkpoint: compares what a scan found with the recorded state.
-    pub(super) fn add(
+    pub(super) fn add(&mut self, by: ChangeAuthor, whole: bool, found: ScanResult) -> Result<(), UndoError> {
+        self.add_of_loop(by, None, whole, found)
+    }
+
+    /// Adds the checkpoint at which a tool call of a loop begins.
+    pub(super) fn add_begin(
+        &mut self,
+        call: String,
+        loop_id: Option<&str>,
+        whole: bool,
+    ) -> Result<(), UndoError> {
+        self.add_of_loop(ChangeAuthor::Begin(call), loop_id.map(str::to_owned), whole, Vec::new())
+    }
+
+    fn add_of_loop(
         &mut self,
         by: ChangeAuthor,
+        loop_id: Option<String>,
         whole: bool,
         mut found: ScanResult,
     ) -> Result<(), UndoError> {
@@ -152,7 +172,7 @@ impl History {
         if changes.is_empty() && matches!(by, ChangeAuthor::User) {
             return Ok(());
         }
-        let checkpoint = UndoCheckpoint { by, whole, changes };
+        let checkpoint = UndoCheckpoint { by, loop_id, whole, changes };
         self.log.append(&checkpoint)?;
         for change in &checkpoint.changes {
             if let Some(hash) = change.after.as_ref().and_then(Entry::content) {
@@ -192,7 +212,8 @@ impl History {
         }
         let changes =
             base.into_iter().map(|(path, entry)| Difference { path, before: None, after: Some(entry) });
-        let base = UndoCheckpoint { by: ChangeAuthor::Base, whole: true, changes: changes.collect() };
+        let base =
+            UndoCheckpoint { by: ChangeAuthor::Base, loop_id: None, whole: true, changes: changes.collect() };
         self.log.rewrite(std::iter::once(&base).chain(&self.checkpoints))?;
         for change in dropped.iter().flat_map(|checkpoint| &checkpoint.changes) {
             if let Some(hash) = change.before.as_ref().and_then(Entry::content) {
@@ -200,6 +221,12 @@ impl History {
             }
         }
         Ok(())
+    }
+
+    /// Whether another loop than this one has a tool call with this id.
+    pub(super) fn has_call_of_another_loop(&self, call: &str, loop_id: &str) -> bool {
+        let begin = self.begin(call).and_then(|at| self.checkpoints.get(at));
+        begin.is_some_and(|begin| begin.loop_id.as_deref() != Some(loop_id))
     }
 
     /// Position of the checkpoint at which a tool call begins.

@@ -66,6 +66,33 @@ fn back(undo: &Undo, call: &str, conflicts: Conflicts) -> RewindResult {
 }
 
 #[test]
+fn calls_of_two_loops_with_the_same_id_are_undone_separately() {
+    let fixture = Fixture::new();
+    let undo = fixture.open();
+    let begin = |loop_id: &str| undo.begin_call_of_loop("c1", loop_id, None).unwrap();
+    let first = begin("s.a.1");
+    fixture.put("a", "first");
+    // The second begins before the first ends, as in two branches.
+    let second = begin("s.b.2");
+    fixture.put("a", "second");
+    undo.end_call(&second).unwrap();
+    undo.end_call(&first).unwrap();
+    assert_eq!((first.as_str(), second.as_str()), ("c1", "c1@s.b.2"));
+    assert_eq!(undo.changes(&second).unwrap().len(), 1);
+    drop(undo);
+    let undo = fixture.open();
+    let of_loop = |call: &str| {
+        let by = ChangeAuthor::Call(call.to_owned());
+        undo.list().into_iter().find(|summary| summary.by == by).and_then(|summary| summary.loop_id)
+    };
+    assert_eq!((of_loop(&first).as_deref(), of_loop(&second).as_deref()), (Some("s.a.1"), Some("s.b.2")));
+    back(&undo, &second, Conflicts::Keep);
+    assert_eq!(fixture.text("a").as_deref(), Some("first"), "only the second call is undone");
+    // Without a loop, the id alone decides.
+    assert_eq!(undo.begin_call_of_loop("c2", "", None).unwrap(), "c2");
+}
+
+#[test]
 fn undoes_and_redoes_deletions_changes_and_additions() {
     let fixture = Fixture::new();
     let undo = fixture.open();

@@ -57,12 +57,14 @@ pub(crate) struct AuthorizedCall {
     pub(crate) sub_agent: Option<Box<RecordedSubAgent>>,
     /// The run as that sub-agent sees it.
     pub(crate) parent: Option<Arc<ParentRun>>,
+    /// Whether the run is one of several branches of its session.
+    pub(crate) is_branch: bool,
 }
 
 /// Starts a tool.
 pub(crate) fn start(
     ports: &Arc<Ports>,
-    AuthorizedCall { call, args, shown, sub_agent, parent }: AuthorizedCall,
+    AuthorizedCall { call, args, shown, sub_agent, parent, is_branch }: AuthorizedCall,
     journal: &Arc<Journal>,
     loop_id: &LoopId,
     mailbox: &Arc<Mailbox>,
@@ -83,6 +85,7 @@ pub(crate) fn start(
         loop_id.clone(),
         running.cancel.clone(),
     );
+    context.is_branch = is_branch;
     context.sub_agent = sub_agent.map(|sub_agent| *sub_agent);
     context.run = running.parent.clone().map(|parent| parent as Arc<dyn Any + Send + Sync>);
     context.earlier = Some(Arc::new(JournalHistory::new(Arc::clone(journal))));

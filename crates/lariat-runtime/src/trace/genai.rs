@@ -15,6 +15,8 @@ pub const OPERATION_NAME: &str = "gen_ai.operation.name";
 pub const OPERATION_INVOKE_AGENT: &str = "invoke_agent";
 /// A model call.
 pub const OPERATION_CHAT: &str = "chat";
+/// The work of several agents.
+pub const OPERATION_INVOKE_WORKFLOW: &str = "invoke_workflow";
 /// A tool call.
 pub const OPERATION_EXECUTE_TOOL: &str = "execute_tool";
 
@@ -80,6 +82,8 @@ pub const DURATION_BUCKETS: [f64; 14] =
 pub const LOOP_ID: &str = "lariat.loop.id";
 /// The outcome of a run. Specific to Lariat.
 pub const OUTCOME: &str = "lariat.outcome";
+/// The number of iterations of a loop. Specific to Lariat.
+pub const ITERATIONS: &str = "lariat.iterations";
 /// The number of turns of a run. Specific to Lariat.
 pub const TURNS: &str = "lariat.turns";
 /// The cost of a call, in dollars. Specific to Lariat.

@@ -10,9 +10,11 @@ mod spans;
 mod telemetry;
 #[cfg(feature = "tracing")]
 mod tracing_spans;
+mod workflow;
 
 pub use log::{LiveEvents, TraceLog, TraceSink};
 pub use spans::Spans;
 pub use telemetry::{Attribute, AttributeValue, Content, Measurement, Metric, Span, SpanKind, Telemetry};
 #[cfg(feature = "tracing")]
 pub use tracing_spans::TracingSpans;
+pub use workflow::Workflow;

@@ -1,7 +1,8 @@
 //! Derives the spans and metrics of the GenAI conventions from events.
 //!
 //! A run is an `invoke_agent` span, each attempt of a model call in it a `chat {model}` span, each tool that
-//! runs an `execute_tool {tool}` span; the run of a sub-agent is a child of the tool call that spawned it.
+//! runs an `execute_tool {tool}` span; the run of a sub-agent is a child of the tool call that spawned it. Branches are children of
+//! an `invoke_workflow branches` span, and the runs of a loop or a race of a [`Workflow`].
 //! The spans are derived from the events, not from `tracing`: observers receive events after they are
 //! durable, so the times of a `tracing` span are a little late. Here, times are those of the events, and ids are
 //! derived from event ids, so that the same journal gives the same spans. Programs that use `tracing` get the
@@ -20,12 +21,16 @@ use serde_json::Value;
 
 use super::genai;
 use super::telemetry::{Attribute, AttributeValue, Content, Measurement, Metric, Span, SpanKind, Telemetry};
+use super::workflow::{OpenBranches, Workflow};
 
 /// Derives spans from the events of any number of sessions.
 #[derive(Debug, Default)]
 pub struct Spans {
     content: Content,
     loops: HashMap<LoopId, OpenRun>,
+    /// The branches that run, at most one group per session.
+    branches: HashMap<SessionId, OpenBranches>,
+    workflow: Option<Workflow>,
 }
 
 #[derive(Debug)]
@@ -60,16 +65,39 @@ struct OpenTool {
 impl Spans {
     /// Creates a state without open runs.
     pub fn new(content: Content) -> Self {
-        Self { content, loops: HashMap::new() }
+        Self { content, ..Self::default() }
+    }
+
+    /// Makes all runs that no tool call spawned children of this span.
+    #[must_use]
+    pub const fn with_workflow(mut self, workflow: Option<Workflow>) -> Self {
+        self.workflow = workflow;
+        self
     }
 
     /// Processes an event; passes the spans and metrics that it completes to `out`.
     pub fn observe(&mut self, session_id: &SessionId, event: &Event, mut out: impl FnMut(Telemetry)) {
+        match &event.event {
+            AgentEvent::ParallelLoopStart { loop_ids, .. } => {
+                let branches = OpenBranches::new(event, loop_ids, self.workflow);
+                self.branches.insert(session_id.clone(), branches);
+                return;
+            }
+            AgentEvent::ParallelLoopEnd { selected_loop_id, evaluation_usage, .. } => {
+                if let Some(branches) = self.branches.remove(session_id) {
+                    let span = branches.end(session_id, event.timestamp, selected_loop_id, evaluation_usage);
+                    out(Telemetry::Span(Box::new(span)));
+                }
+                return;
+            }
+            _ => {}
+        }
         let Some(loop_id) = &event.loop_id else { return };
         let (at, content) = (event.timestamp, self.content);
         match &event.event {
             AgentEvent::AgentStart(start) => {
-                let run = begin(session_id, loop_id, event.id, at, start);
+                let mut run = begin(session_id, loop_id, event.id, at, start);
+                self.place(&mut run, session_id, loop_id);
                 self.loops.insert(loop_id.clone(), run);
                 self.link(loop_id);
                 return;
@@ -77,7 +105,8 @@ impl Spans {
             // An earlier process has reported its own part of the run.
             AgentEvent::LoopRecovered { .. } if !self.loops.contains_key(loop_id) => {
                 let start = LoopStart::new("".into(), session_id.clone(), loop_id.clone());
-                let run = begin(session_id, loop_id, event.id, at, &start);
+                let mut run = begin(session_id, loop_id, event.id, at, &start);
+                self.place(&mut run, session_id, loop_id);
                 self.loops.insert(loop_id.clone(), run);
                 return;
             }
@@ -136,6 +165,15 @@ impl Spans {
         }
     }
 
+    /// Makes a run that no tool call spawned a child of its branches or of the workflow.
+    fn place(&self, run: &mut OpenRun, session_id: &SessionId, loop_id: &LoopId) {
+        let of_branches = self.branches.get(session_id).and_then(|branches| branches.above(loop_id));
+        let above = of_branches.or(self.workflow).filter(|_| run.spawned_by.is_none());
+        if let Some(Workflow { trace_id, span_id }) = above {
+            (run.trace_id, run.parent) = (trace_id, Some(span_id));
+        }
+    }
+
     /// Makes the run of a sub-agent a child of the tool call that spawned it, once that is known: the events of two sessions may
     /// arrive in any order.
     fn link(&mut self, loop_id: &LoopId) {
@@ -160,6 +198,7 @@ impl Spans {
         self.link(loop_id);
         let Some(spawn) = self.loops.get_mut(loop_id).and_then(|run| run.spawned_by.take()) else { return };
         let found = self.loops.get(&spawn.parent_loop_id).map(|parent| (parent.trace_id, parent.span_id));
+        let found = found.or(self.workflow.map(|workflow| (workflow.trace_id, workflow.span_id)));
         if let (Some((trace_id, span_id)), Some(run)) = (found, self.loops.get_mut(loop_id)) {
             (run.trace_id, run.parent) = (trace_id, Some(span_id));
         }
@@ -406,7 +445,7 @@ fn metric_attributes(span: &Span) -> Vec<Attribute> {
     span.attributes.iter().filter(|(name, _)| LOW_CARDINALITY.contains(name)).cloned().collect()
 }
 
-fn usage_attributes(usage: &Usage) -> Vec<Attribute> {
+pub(super) fn usage_attributes(usage: &Usage) -> Vec<Attribute> {
     let mut attributes: Vec<Attribute> = vec![
         (genai::USAGE_INPUT_TOKENS, usage.context().into()),
         (genai::USAGE_OUTPUT_TOKENS, usage.output.into()),
@@ -430,6 +469,6 @@ fn message_json(message: &Message) -> Value {
 }
 
 /// Returns the random half of an event's id.
-fn span_id_of(id: EventId) -> u64 {
+pub(super) fn span_id_of(id: EventId) -> u64 {
     id.uuid().as_u64_pair().1
 }

@@ -18,7 +18,7 @@ pub enum Content {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Span {
-    /// The id of the trace: a run with the runs of its sub-agents.
+    /// The id of the trace: a run with the runs of its sub-agents, or the runs of a [`Workflow`](super::Workflow).
     pub trace_id: u128,
     /// The id of the span.
     pub span_id: u64,

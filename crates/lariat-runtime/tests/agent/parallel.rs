@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use lariat_core::BoxFuture;
 use lariat_core::budget::BudgetLimits;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::config::ContextConfig;
@@ -17,6 +18,7 @@ use lariat_core::model::ProviderError;
 use lariat_core::permission::{AskBeforeEffects, PermissionDecision};
 use lariat_core::run::RunConfig;
 use lariat_core::store::SessionStore;
+use lariat_core::tool::{AgentTool, ToolContext, ToolEffects, ToolError, ToolResult};
 use lariat_core::usage::Usage;
 use lariat_runtime::{
     AgentContext, AgentError, AgentLoopConfig, LlmJudgeEvaluation, ParallelLoopResult, agent_loop,
@@ -370,4 +372,49 @@ async fn agent_runs_branches_and_answers_reach_the_branch_that_asks() {
     assert_eq!((output.text.as_str(), output.turns, fixture.ledger.len()), ("from a", 2, 2));
     assert_eq!(session.messages().len(), 4);
     assert!(!session.is_streaming());
+}
+
+/// Records the conversation that each of its calls belongs to.
+struct RecordsConversation(Arc<Mutex<Vec<String>>>);
+
+impl AgentTool for RecordsConversation {
+    fn name(&self) -> &str {
+        "look"
+    }
+
+    fn description(&self) -> &str {
+        "Looks."
+    }
+
+    fn parameters_schema(&self) -> serde_json::Value {
+        serde_json::json!({"type": "object"})
+    }
+
+    fn effects(&self) -> ToolEffects {
+        ToolEffects::NONE
+    }
+
+    fn execute<'a>(
+        &'a self,
+        _: serde_json::Value,
+        context: ToolContext,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+        self.0.lock().unwrap().push(context.conversation_id().to_string());
+        Box::pin(std::future::ready(Ok(ToolResult::text("seen"))))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn tools_know_to_which_branch_a_call_belongs() {
+    let (fixture, seen) = (Fixture::new([]), Arc::new(Mutex::new(Vec::new())));
+    let agent = |name: &str| {
+        let model = ScriptedModel::new([call("c1", "look"), Reply::text("seen")]);
+        let builder = fixture.agent().provider(Arc::new(model.with_clock(Arc::clone(&fixture.clock))));
+        builder.tool(RecordsConversation(Arc::clone(&seen))).config_id(name).session_id("s").build().unwrap()
+    };
+    let session = agent("session");
+    session.run_branches("go", &["a", "b"].map(agent), Arc::new(PickFirstEvaluation)).await.unwrap();
+    seen.lock().unwrap().sort();
+    session.run("and on").await.unwrap();
+    assert_eq!(*seen.lock().unwrap(), ["s.a.1", "s.b.2", "s"]);
 }

@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use lariat_core::evaluation::PickFirstEvaluation;
 use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::SessionId;
 use lariat_core::model::ProviderError;
-use lariat_runtime::trace::{AttributeValue, Content, Measurement, Metric, Span, Spans, Telemetry, genai};
+use lariat_runtime::trace::{
+    AttributeValue, Content, Measurement, Metric, Span, Spans, Telemetry, Workflow, genai,
+};
 use lariat_runtime::{Observer, SubAgentTool};
 use lariat_test::{Act, Reply, ScriptedModel};
 use serde_json::json;
@@ -234,4 +237,40 @@ async fn runs_of_sub_agents_are_in_the_trace_of_their_root_below_their_tool_call
     drop(events);
     let (spans, _) = recorded.telemetry(Content::Off);
     assert_eq!(paths(&spans), (expected.map(str::to_owned).to_vec(), 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn branches_are_in_one_trace_below_one_span() {
+    let (fixture, recorded) = (Fixture::new([]), Arc::new(RecordingObserver::default()));
+    let agent = |script: Vec<Reply>, name: &str| {
+        let model = ScriptedModel::new(script).with_clock(Arc::clone(&fixture.clock));
+        fixture.agent().provider(Arc::new(model)).config_id(name).session_id("s").observer(recorded.clone())
+    };
+    let branches = ["a", "b"].map(|name| agent(vec![Reply::text(name)], name).build().unwrap());
+    let session = agent(Vec::new(), "session").build().unwrap();
+    session.run_branches("go", &branches, Arc::new(PickFirstEvaluation)).await.unwrap();
+    let (spans, _) = recorded.telemetry(Content::Off);
+    let above = "invoke_workflow branches > run";
+    assert_eq!(paths(&spans), (vec![above.to_owned(), above.to_owned()], 1));
+    let root = spans.last().unwrap();
+    assert_eq!((root.name.as_str(), root.parent), ("invoke_workflow branches", None));
+    assert!(spans.iter().all(|span| span.start >= root.start && span.end <= root.end));
+}
+
+#[tokio::test(start_paused = true)]
+async fn runs_of_a_workflow_are_in_its_trace_with_their_sub_agents() {
+    let recorded = delegating().await;
+    let workflow = Workflow::of_session(&"the loop".into());
+    let (mut fold, mut spans) = (Spans::new(Content::Off).with_workflow(Some(workflow)), Vec::new());
+    for (session_id, event) in &*recorded.0.lock().unwrap() {
+        fold.observe(session_id, event, |telemetry| match telemetry {
+            Telemetry::Span(span) => spans.push(*span),
+            Telemetry::Measured(_) => {}
+        });
+    }
+    let times = (spans[0].start, spans[0].end);
+    spans.push(workflow.span("loop", &"the loop".into(), times, []));
+    let expected = ["run", "run > outer > run", "run > outer > run", "run > outer > run > inner > run"];
+    let expected = expected.map(|path| format!("invoke_workflow loop > {path}"));
+    assert_eq!(paths(&spans), (expected.to_vec(), 1));
 }

@@ -9,6 +9,7 @@ use lariat_core::id::SessionId;
 use lariat_core::usage::Cost;
 use lariat_guard::Mode;
 use lariat_runtime::BudgetPool;
+use lariat_runtime::trace::Workflow;
 use lariat_sessions::bounded_text;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -90,6 +91,7 @@ impl LoopRun {
             system_prompt: prompts::CRITIC,
             schema: CriticDecision::schema(),
             pool: pool.as_ref(),
+            workflow: Workflow::of_session(&self.session.id()),
         };
         let answer = reading.ask(service, place, prompt, CriticDecision::from_value).await?;
         let decision = match answer {
@@ -112,6 +114,8 @@ pub(crate) struct ReadingSession<'a> {
     pub(crate) system_prompt: &'a str,
     pub(crate) schema: Value,
     pub(crate) pool: Option<&'a BudgetPool>,
+    /// The span that its run belongs to.
+    pub(crate) workflow: Workflow,
 }
 
 /// The answer to a question with a schema.
@@ -150,6 +154,7 @@ impl ReadingSession<'_> {
             system_prompt: Some(self.system_prompt.to_owned()),
             description: Some(description),
             budget_pool: self.pool.cloned(),
+            workflow: Some(self.workflow),
             ..SessionOptions::default()
         };
         let session = service.open_hosted(&place, self.id, options).await?;

@@ -10,7 +10,8 @@
 //!    of the files. 4. For each [`LoopRun::step`]: prompt the actor, or [`LoopRun::act`], then [`LoopRun::review`].
 //!
 //! - `settings`: what is asked. `decision`: what critics answer. `prompts`: what both read. `critic`: asks Lariat as a critic.
-//! - `plan`: agents and limits. `run`: carries out the steps. `metrics`: what many loops achieved.
+//! - `plan`: agents and limits. `run`: carries out the steps. `snapshot_directory`: where the states of the files are. `metrics`: what many
+//!   loops achieved.
 //! - `external`, `known_agents`: names of other agents. `programs`: starts them. `acp`: drives those that speak ACP.
 
 mod acp;
@@ -25,6 +26,8 @@ mod prompts;
 mod record;
 mod run;
 mod settings;
+mod snapshot_directory;
+mod workflow_span;
 
 pub use acp::{ExternalEvent, ReportedCall};
 pub(crate) use critic::{Answer, ReadingSession};
@@ -41,6 +44,8 @@ pub use run::{Deadline, ExternalWatch, LoopRun, Review};
 pub use settings::{
     DEFAULT_COST_USD, DEFAULT_ITERATIONS, DEFAULT_TIME, LoopAgent, LoopSettings, UnknownAgent,
 };
+pub(crate) use snapshot_directory::{SnapshotDirectory, remove_leftovers};
+pub(crate) use workflow_span::export_workflow;
 
 /// The tag of sessions that are loops.
 pub const LOOP_TAG: &str = "loop";

@@ -4,7 +4,8 @@ use lariat_core::budget::BudgetLimits;
 use lariat_core::id::SessionId;
 use lariat_core::model::ModelConfig;
 use lariat_core::usage::Cost;
-use lariat_runtime::{Agent, BudgetPool};
+use lariat_runtime::trace::Workflow;
+use lariat_runtime::{Agent, BudgetPool, new_session_id};
 
 use super::{DEFAULT_COST_USD, LoopAgent, LoopRecord, LoopSettings};
 use crate::models::Models;
@@ -19,6 +20,8 @@ pub struct LoopPlan {
     pub(super) record: LoopRecord,
     pub(super) settings: LoopSettings,
     pub(super) pool: Option<BudgetPool>,
+    /// The session, if Lariat is the actor.
+    session_id: SessionId,
     pub(super) models: (Option<String>, Option<String>),
     /// Notes for the user.
     pub notices: Vec<String>,
@@ -45,7 +48,7 @@ impl LoopPlan {
         let limits = &place.settings.limits;
         settings.max_time = limits.time.unwrap_or(settings.max_time);
         settings.max_cost = settings.max_cost.or(limits.cost).or(place.settings.budget.session);
-        Self::with(service, place, settings, LoopRecord::default())
+        Self::with(service, place, settings, LoopRecord::default(), new_session_id())
     }
 
     /// Plans to continue a loop. `limits` of the settings replace those of the record where the user gives new ones.
@@ -71,7 +74,7 @@ impl LoopPlan {
             return Err(ServiceError::LoopEnded(session_id.to_string()));
         }
         change(&mut settings);
-        Self::with(service, place, settings, record)
+        Self::with(service, place, settings, record, session_id.clone())
     }
 
     fn with(
@@ -79,6 +82,7 @@ impl LoopPlan {
         place: &LoadedProject,
         mut settings: LoopSettings,
         record: LoopRecord,
+        session_id: SessionId,
     ) -> Result<Self, ServiceError> {
         let agents = [&settings.actor, &settings.critic];
         let notices = limit_cost("loop", service, place, &agents, &mut settings.max_cost)?;
@@ -86,7 +90,7 @@ impl LoopPlan {
         let names = (actor?, critic?);
         let pool = pool(settings.max_cost, record.cost());
         let (service, place) = (service.clone(), place.clone());
-        Ok(Self { service, place, record, settings, pool, models: names, notices })
+        Ok(Self { service, place, record, settings, pool, session_id, models: names, notices })
     }
 
     /// What the loop is asked to do.
@@ -113,6 +117,8 @@ impl LoopPlan {
     /// Adds what the session of the loop needs to its options.
     pub fn prepare(&self, options: &mut SessionOptions) {
         options.budget_pool.clone_from(&self.pool);
+        options.new_id = Some(self.session_id.clone());
+        options.workflow = Some(Workflow::of_session(&self.session_id));
     }
 }
 

@@ -11,6 +11,7 @@ use lariat_core::time::Timestamp;
 use lariat_core::usage::Cost;
 use lariat_host::git::{TreeDiff, WorkTreeSnapshots};
 use lariat_host::process::Supervisor;
+use lariat_runtime::trace::{AttributeValue, genai};
 use lariat_runtime::{AgentError, CommandEffect};
 use lariat_sessions::{UserShell as _, bounded_text};
 use tokio::sync::mpsc;
@@ -22,9 +23,10 @@ use super::programs::{ExternalPrograms, LoopLimits};
 use super::record::{self, IterationDetails};
 use super::{
     ActorOutput, ActorProgress, CriticDecision, ExternalAgent, LOOP_TAG, LoopAgent, LoopEnd, LoopIteration,
-    LoopOutcome, LoopPlan, LoopRecord, LoopSession, LoopStep, prompts,
+    LoopOutcome, LoopPlan, LoopRecord, LoopSession, LoopStep, SnapshotDirectory, export_workflow, prompts,
+    remove_leftovers,
 };
-use crate::{ServiceError, clock, private};
+use crate::{ServiceError, clock};
 
 /// Maximum size of a difference in the journal, in bytes.
 const MAX_RECORDED_DIFF: usize = 512 * 1024;
@@ -54,6 +56,8 @@ pub struct LoopRun {
     pub(super) plan: LoopPlan,
     pub(super) session: LoopSession,
     snapshots: Option<WorkTreeSnapshots>,
+    /// Keeps other processes from removing the snapshots.
+    _directory: Option<SnapshotDirectory>,
     pub(super) programs: Option<ExternalPrograms>,
     /// When the current iteration began in this process.
     began: Timestamp,
@@ -88,10 +92,17 @@ impl LoopRun {
     /// # Errors
     /// If the journal cannot be written, or the sandbox of another agent cannot be prepared.
     pub async fn start(plan: LoopPlan, session: LoopSession) -> Result<Self, ServiceError> {
-        let mut run = Self { plan, session, snapshots: None, programs: None, began: clock::now() };
+        let mut run =
+            Self { plan, session, snapshots: None, _directory: None, programs: None, began: clock::now() };
         let id = run.session.id();
-        let folder = run.plan.service.folders().loop_snapshots(id.as_str());
-        run.snapshots = run.open_snapshots(&folder);
+        let directory = SnapshotDirectory::open(&run.plan.service, &id).await;
+        if let Some(directory) = run.noted(directory.map_err(|error| error.to_string())) {
+            run.snapshots = run.open_snapshots(&directory.path);
+            run._directory = Some(directory);
+        }
+        if run.plan.record.settings.is_none() {
+            remove_leftovers(&run.plan.service).await;
+        }
         let LoopPlan { service, place, settings, .. } = &run.plan;
         if !(settings.actor.is_lariat() && settings.critic.is_lariat()) {
             let mut programs = ExternalPrograms::open(service, place, &id).await?;
@@ -309,6 +320,7 @@ impl LoopRun {
         self.began = clock::now();
         if self.plan.record.end.is_some() {
             self.remove_snapshots();
+            self.export_span().await;
         }
         Ok(Review {
             iteration: self.plan.record.iterations.last().cloned(),
@@ -328,7 +340,21 @@ impl LoopRun {
         let end = loop_end(outcome, self.plan.record.iterations.len() as u64, decision, spent);
         self.write(vec![record::end_message(&end, clock::now())], Vec::new()).await?;
         self.remove_snapshots();
+        self.export_span().await;
         Ok(())
+    }
+
+    /// Exports the span of the whole loop.
+    async fn export_span(&self) {
+        let LoopPlan { service, place, record, .. } = &self.plan;
+        let Some(end) = &record.end else { return };
+        let outcome = serde_json::to_value(end.outcome).unwrap_or_default();
+        let attributes = vec![
+            (genai::OUTCOME, outcome.as_str().unwrap_or_default().into()),
+            (genai::ITERATIONS, end.iterations.into()),
+            (genai::COST_USD, AttributeValue::Number(record.cost().as_usd())),
+        ];
+        export_workflow(service, place, &self.session.id(), "loop", attributes).await;
     }
 
     /// The time that is left.
@@ -398,12 +424,9 @@ impl LoopRun {
     fn open_snapshots(&mut self, folder: &std::path::Path) -> Option<WorkTreeSnapshots> {
         let LoopPlan { service, place, .. } = &self.plan;
         let environment = place.environment(service.environment());
-        let opened = private::directory(folder).map_err(|error| error.to_string()).and_then(|_| {
-            let root = place.opened.territory.root();
-            WorkTreeSnapshots::open(root, folder, &environment, &Supervisor::new())
-                .map_err(|error| error.to_string())
-        });
-        self.noted(opened)
+        let root = place.opened.territory.root();
+        let opened = WorkTreeSnapshots::open(root, folder, &environment, &Supervisor::new());
+        self.noted(opened.map_err(|error| error.to_string()))
     }
 
     async fn take_snapshot(&mut self) -> Option<String> {

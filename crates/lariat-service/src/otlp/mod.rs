@@ -20,7 +20,7 @@ use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_model::http::ClientConfig;
 use lariat_runtime::Observer;
-use lariat_runtime::trace::{Content, Spans, Telemetry};
+use lariat_runtime::trace::{Content, Span, Spans, Telemetry, Workflow};
 use tokio::sync::{mpsc, oneshot};
 
 use sender::{Sender, SenderMessage};
@@ -46,6 +46,8 @@ pub struct OtlpConfig {
     pub resource: Vec<(String, String)>,
     /// Whether to include the text of users, models and tools. Off by default.
     pub content: Content,
+    /// The span that all runs belong to; `None` if each begins a trace.
+    pub workflow: Option<Workflow>,
     /// Maximum time before a batch is sent.
     pub interval: Duration,
     /// Timeout of a request.
@@ -65,6 +67,7 @@ impl OtlpConfig {
             service_name: "lariat".to_owned(),
             resource: Vec::new(),
             content: Content::Off,
+            workflow: None,
             interval: Duration::from_secs(5),
             timeout: Duration::from_secs(10),
             client: ClientConfig::default(),
@@ -116,7 +119,7 @@ impl Otlp {
     pub fn start(config: OtlpConfig) -> Arc<Self> {
         let (messages, inbox) = mpsc::channel(WAITING);
         let lost = Arc::new(AtomicU64::new(0));
-        let spans = Mutex::new(Spans::new(config.content));
+        let spans = Mutex::new(Spans::new(config.content).with_workflow(config.workflow));
         drop(tokio::spawn(Sender::new(config, Arc::clone(&lost)).run(inbox)));
         Arc::new(Self { spans, messages, lost })
     }
@@ -124,6 +127,18 @@ impl Otlp {
     /// The number of spans that did not arrive.
     pub fn lost_count(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Queues a span that no event completes.
+    pub fn add(&self, span: Span) {
+        self.queue(Telemetry::Span(Box::new(span)));
+    }
+
+    fn queue(&self, telemetry: Telemetry) {
+        let is_span = matches!(telemetry, Telemetry::Span(_));
+        if self.messages.try_send(SenderMessage::Take(telemetry)).is_err() && is_span {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Sends all queued telemetry, and waits until that succeeded or failed.
@@ -138,12 +153,7 @@ impl Otlp {
 impl Observer for Otlp {
     fn observe(&self, session_id: &SessionId, event: &Event) {
         let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
-        spans.observe(session_id, event, |telemetry| {
-            let is_span = matches!(telemetry, Telemetry::Span(_));
-            if self.messages.try_send(SenderMessage::Take(telemetry)).is_err() && is_span {
-                self.lost.fetch_add(1, Ordering::Relaxed);
-            }
-        });
+        spans.observe(session_id, event, |telemetry| self.queue(telemetry));
     }
 }
 

@@ -5,12 +5,14 @@
 
 use std::path::{Path, PathBuf};
 
+use lariat_core::id::SessionId;
 use lariat_guard::Trust;
 use lariat_host::git::WorkTreeSnapshots;
 use lariat_host::process::Supervisor;
 
 use super::plan::RacePlan;
 use super::settings::branch_name;
+use crate::actor_critic::SnapshotDirectory;
 use crate::{LoadedProject, ServiceError, private};
 
 /// Files that configure agents, which users may keep out of git. A copy without them would miss what they forbid.
@@ -20,6 +22,8 @@ const LOCAL_FILES: &[&str] =
 /// The copies of a race.
 pub(super) struct Copies {
     pub(super) snapshots: WorkTreeSnapshots,
+    /// Keeps other processes from removing the snapshots.
+    _own: SnapshotDirectory,
     directory: PathBuf,
 }
 
@@ -31,15 +35,20 @@ pub(super) struct BranchCopy {
 
 impl Copies {
     /// Opens the snapshots of a race and the directory of its copies.
-    pub(super) fn open(plan: &RacePlan, session: &str) -> Result<Self, ServiceError> {
+    pub(super) async fn open(plan: &RacePlan, session: &SessionId) -> Result<Self, ServiceError> {
         let (folders, place) = (plan.service.folders(), &plan.place);
-        let own = folders.loop_snapshots(session);
-        private::directory(&own).map_err(|error| ServiceError::folder(&own, error))?;
+        let own = SnapshotDirectory::open(&plan.service, session)
+            .await
+            .map_err(|error| ServiceError::folder(&folders.loop_snapshots(session.as_str()), error))?;
         let environment = place.environment(plan.service.environment());
-        let snapshots =
-            WorkTreeSnapshots::open(place.opened.territory.root(), &own, &environment, &Supervisor::new());
+        let snapshots = WorkTreeSnapshots::open(
+            place.opened.territory.root(),
+            &own.path,
+            &environment,
+            &Supervisor::new(),
+        );
         let snapshots = snapshots.map_err(|error| ServiceError::Race(error.to_string()))?;
-        Ok(Self { snapshots, directory: folders.race_copies(session) })
+        Ok(Self { snapshots, _own: own, directory: folders.race_copies(session.as_str()) })
     }
 
     fn path(&self, position: usize) -> PathBuf {

@@ -2,6 +2,7 @@
 
 use lariat_core::id::SessionId;
 use lariat_core::usage::Cost;
+use lariat_runtime::trace::Workflow;
 use lariat_sessions::bounded_text;
 use serde_json::{Value, json};
 
@@ -58,6 +59,7 @@ pub(super) async fn judge(
         system_prompt: JUDGE,
         schema,
         pool: plan.pool.as_ref(),
+        workflow: Workflow::of_session(race),
     };
     let read = |value: &Value| {
         let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);

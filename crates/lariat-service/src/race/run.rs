@@ -8,6 +8,7 @@ use lariat_core::event::{AgentEvent, Description, UserCommandResult};
 use lariat_core::id::SessionId;
 use lariat_host::git::{GitError, TreeDiff};
 use lariat_runtime::CommandEffect;
+use lariat_runtime::trace::{AttributeValue, genai};
 
 use super::RACE_TAG;
 use super::copies::Copies;
@@ -16,6 +17,7 @@ use super::plan::RacePlan;
 use super::record::{BranchEnd, RaceEvent, RaceRecord, RaceSelection};
 use super::settings::{RaceJudge, branch_name};
 use super::work::{Branch, BranchProgress};
+use crate::actor_critic::{export_workflow, remove_leftovers};
 use crate::{ServiceError, Session, clock};
 
 /// A race that runs in this process, or that ended and whose branches can be shown and taken.
@@ -41,11 +43,12 @@ impl RaceRun {
     /// # Errors
     /// If git is not installed or cannot read the directory, or the journal cannot be written.
     pub async fn start(plan: RacePlan, session: Session) -> Result<Self, ServiceError> {
-        let copies = Copies::open(&plan, session.id().as_str())?;
+        let copies = Copies::open(&plan, &session.id()).await?;
         let mut run = Self { plan, session, copies };
         if run.plan.record.settings.is_some() {
             return Ok(run);
         }
+        remove_leftovers(&run.plan.service).await;
         let snapshot = run.copies.snapshots.take().await.map_err(failed)?;
         let mut description = Description::default();
         description.cwd = Some(run.plan.place.path().display().to_string());
@@ -124,6 +127,13 @@ impl RaceRun {
         }
         let selection = self.choose().await?;
         self.record_step(RaceEvent::Selected(selection.clone()), Vec::new()).await?;
+        let (RacePlan { service, place, record, .. }, id) = (&self.plan, self.session.id());
+        let outcome = if selection.branch.is_some() { "selected" } else { "none_selected" };
+        let attributes = vec![
+            (genai::OUTCOME, outcome.into()),
+            (genai::COST_USD, AttributeValue::Number(record.cost().as_usd())),
+        ];
+        export_workflow(service, place, &id, "race", attributes).await;
         Ok(selection)
     }
 

@@ -4,6 +4,7 @@ use futures_util::StreamExt as _;
 use lariat_core::event::{AgentEvent, Description, LimitKind, RunOutcome};
 use lariat_core::id::SessionId;
 use lariat_core::usage::Cost;
+use lariat_runtime::trace::Workflow;
 use lariat_sessions::{UserShell as _, bounded_text};
 use tokio::sync::mpsc;
 
@@ -135,6 +136,7 @@ impl Branch<'_> {
         description.tags = Some(vec![TAG.to_owned()]);
         let options = SessionOptions {
             budget_pool: self.plan.pool.clone(),
+            workflow: Some(Workflow::of_session(self.race)),
             // Without a directory: `--continue` chooses among the sessions of a directory.
             description: Some(description),
             ..SessionOptions::default()

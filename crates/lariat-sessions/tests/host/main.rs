@@ -20,4 +20,5 @@ mod reading;
 mod simulated_hosts;
 mod simulation;
 mod snapshots;
+mod trees;
 mod work_outside_runs;

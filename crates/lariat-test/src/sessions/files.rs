@@ -25,6 +25,13 @@ pub(super) struct RecordedChange {
     pub(super) is_undone: bool,
 }
 
+impl FileChange {
+    /// Whether one of these ids is that of the change. The ids of tool calls may have their loops, after an `@`.
+    fn is_one_of(&self, change_ids: &HashSet<String>) -> bool {
+        change_ids.iter().any(|id| id.split_once('@').map_or(id.as_str(), |(call, _)| call) == self.id)
+    }
+}
+
 impl ScriptedFiles {
     /// Creates a place without files. The gates of this model hold commands and restores back.
     pub fn new(model: &ModelScript) -> Self {
@@ -48,13 +55,13 @@ impl ScriptedFiles {
     /// Returns which of these changes can be undone.
     pub fn plan(&self, change_ids: &HashSet<String>) -> Vec<String> {
         let changes = self.lock();
-        let open = changes.iter().filter(|change| change_ids.contains(&change.id) && !change.is_undone);
+        let open = changes.iter().filter(|change| change.is_one_of(change_ids) && !change.is_undone);
         open.map(|change| change.id.clone()).collect()
     }
 
     /// Undoes changes, after the script opened the gate `undo`. Undone again, they stay undone. Returns the marks.
     pub async fn undo(&self, change_ids: &HashSet<String>) -> Vec<String> {
-        let is_meant = |change: &RecordedChange| change_ids.contains(&change.id);
+        let is_meant = |change: &RecordedChange| change.is_one_of(change_ids);
         let first = self.lock().iter().find(|change| is_meant(change)).map(|change| change.mark.clone());
         let Some(first) = first else { return Vec::new() };
         let run = first.split('-').next().unwrap_or_default();

@@ -135,16 +135,26 @@ impl FileTool for ReadFile {
         if size > TEXT_LIMIT {
             return large(bench, &arguments, size, context);
         }
-        let content = workspace.read(path, TEXT_LIMIT).map_err(failed)?;
-        let known = FileVersion::of(content.stamp, &content.bytes);
-        if let Some(mime_type) = image::kind(&content.bytes) {
-            return Ok(image_result(bench, &arguments, context, &content.bytes, known, mime_type));
-        }
-        if content.bytes.starts_with(PDF) {
-            return pages::read(bench, &arguments, content.bytes, known, context);
-        }
-        pages::reject_pages(&arguments)?;
-        let text = readable(path, content.bytes, size)?;
+        let (known, text) = match bench.texts().by_stamp(path, &stamp) {
+            Some(cached) => {
+                pages::reject_pages(&arguments)?;
+                cached
+            }
+            None => {
+                let content = workspace.read(path, TEXT_LIMIT).map_err(failed)?;
+                let known = FileVersion::of(content.stamp, &content.bytes);
+                if let Some(mime_type) = image::kind(&content.bytes) {
+                    return Ok(image_result(bench, &arguments, context, &content.bytes, known, mime_type));
+                }
+                if content.bytes.starts_with(PDF) {
+                    return pages::read(bench, &arguments, content.bytes, known, context);
+                }
+                pages::reject_pages(&arguments)?;
+                let text = readable(path, content.bytes, size)?;
+                let text = bench.texts().remember(path, &known, text);
+                (known, text)
+            }
+        };
         bench.memory().remember(path, known.clone());
         let requested = arguments.lines();
         if !arguments.is_again()

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use lariat_core::cancel::CancellationToken;
+use lariat_core::content::joined_text;
 use lariat_core::id::SessionId;
 use serde_json::json;
 
@@ -36,6 +37,26 @@ async fn file_that_another_session_changed_must_be_read_again() {
     assert_eq!(fixture.content("a.txt").unwrap(), "one\ntwo\n");
     call(&fixture, "parent", "read_file", json!({ "path": "a.txt" })).await.unwrap();
     call(&fixture, "parent", "write_file", write("one\ntwo\nthree\n")).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn branch_neither_sees_nor_overwrites_what_only_another_branch_has_read() {
+    let fixture = Fixture::new();
+    fixture.put("a.txt", "one\n");
+    let call = async |branch: &str, tool: &str, arguments: serde_json::Value| {
+        let mut context = context(tool, CancellationToken::new());
+        (context.loop_id, context.is_branch) = (branch.into(), true);
+        let done = fixture.tool(tool).execute(arguments, context).await;
+        done.map(|done| joined_text(&done.content)).map_err(|error| error.to_string())
+    };
+    for branch in ["s.a.1", "s.b.2"] {
+        let read = call(branch, "read_file", json!({ "path": "a.txt" })).await.unwrap();
+        assert!(read.contains("one"), "{branch}: {read}");
+    }
+    let write = |text: &str| json!({ "path": "a.txt", "content": text });
+    call("s.a.1", "write_file", write("one\ntwo\n")).await.unwrap();
+    let refused = call("s.b.2", "write_file", write("one\nthree\n")).await.unwrap_err();
+    assert!(refused.contains("changed"), "{refused}");
 }
 
 /// Adds a line to every file, and reads a file again if another session changed it.

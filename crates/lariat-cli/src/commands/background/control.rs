@@ -195,7 +195,10 @@ fn text_answer(ask: &Ask, text: &str) -> Result<Answer, Problem> {
 /// What an ask is about, in one line.
 fn summary(ask: &Ask) -> String {
     let text = match &ask.subject {
-        AskSubject::Approval { request } => request.summary.clone(),
+        AskSubject::Approval { request } => match request.agent_path() {
+            Some(path) => format!("{path}: {}", request.summary),
+            None => request.summary.clone(),
+        },
         AskSubject::Plan { changes } => {
             format!("carry out {}", print::counted(changes.len(), "change", "changes"))
         }

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use lariat_core::archive::SessionSummary;
-use lariat_core::event::Description;
+use lariat_core::event::{AgentEvent, Description, Event};
 use lariat_core::id::{MessageId, SessionId};
 use lariat_core::message::SharedMessage;
-use lariat_core::session::SessionFold;
+use lariat_core::session::{SessionFold, TreeChanges};
 use lariat_core::store::StoreError;
 use lariat_service::LocalService;
 use lariat_service::clock::new_session_id;
@@ -127,7 +127,7 @@ pub(super) async fn rewind(env: &ProcessEnv, service: &LocalService, args: &Rewi
     let messages: Vec<SharedMessage> = window.iter().cloned().collect();
     let kept = kept_count(&messages, args, &session)?;
     let (stay, leave) = messages.split_at_checked(kept).unwrap_or((&messages, &[]));
-    let undo = changes(env, &session, leave);
+    let undo = changes(env, service, &session, &events, leave).await?;
     let mut tip = messages.last().map(|message| message.id());
     let rewound = !leave.is_empty() && {
         print::note(&format!(
@@ -175,17 +175,37 @@ fn kept_count(
     Ok(message_position(messages, to, &session.session_id)? + 1)
 }
 
-/// The file changes of the dropped tool calls that `lariat undo` can undo; `None` if unknown.
-fn changes(env: &ProcessEnv, session: &SessionSummary, leave: &[SharedMessage]) -> Option<Vec<ChangedCall>> {
-    let calls: Vec<&str> = leave
+/// The file changes of the dropped tool calls and their sub-agents that `lariat undo` can undo; `None` if unknown.
+async fn changes(
+    env: &ProcessEnv,
+    service: &LocalService,
+    session: &SessionSummary,
+    events: &[Event],
+    leave: &[SharedMessage],
+) -> Result<Option<Vec<ChangedCall>>, Problem> {
+    let calls: HashSet<&str> = leave
         .iter()
         .filter_map(|message| message.as_assistant())
         .flat_map(|reply| reply.tool_calls().map(|call| call.id.as_str()))
         .collect();
-    let Some(directory) = session.cwd.as_ref().filter(|_| !calls.is_empty()) else { return Some(Vec::new()) };
-    let stores = stores(env, directory.as_ref()).ok()?;
+    let Some(directory) = session.cwd.as_ref().filter(|_| !calls.is_empty()) else {
+        return Ok(Some(Vec::new()));
+    };
+    let is_left = |event: &&Event| match &event.event {
+        AgentEvent::ToolExecutionStart { tool_call_id, .. }
+        | AgentEvent::SubAgentSpawned { tool_call_id, .. } => calls.contains(tool_call_id.as_str()),
+        _ => false,
+    };
+    let left: Vec<Event> = events.iter().filter(is_left).cloned().collect();
+    let mut changes = TreeChanges::after(None);
+    changes.read(&left);
+    while let Some(child) = changes.next_session() {
+        changes.read(&service.events(&child).await?);
+    }
+    let Ok(stores) = stores(env, directory.as_ref()) else { return Ok(None) };
+    let ids = changes.into_ids();
     let made = stores.stores().iter().flat_map(changed_calls);
-    Some(made.filter(|call| calls.contains(&call.call.as_str())).collect())
+    Ok(Some(made.filter(|call| call.is_one_of(&ids)).collect()))
 }
 
 fn undo_note(undo: Option<&[ChangedCall]>) -> String {

@@ -481,7 +481,7 @@ impl Driver {
                 let parent = sub_agent.as_ref().map(|_| self.parent_of(&call));
                 let (running, job) = tool_call::start(
                     &self.ports,
-                    AuthorizedCall { call, args, shown, sub_agent, parent },
+                    AuthorizedCall { call, args, shown, sub_agent, parent, is_branch: self.is_branch },
                     &self.journal,
                     &self.handle.loop_id,
                     &self.handle.mailbox,
