@@ -4,8 +4,8 @@
 //! can be pasted into a shell at the workspace's root.
 
 use std::fmt;
-use std::io::{BufRead, BufReader};
-use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -80,22 +80,39 @@ impl CommandLine {
 
     /// Runs the command, shows its standard output while it runs, and returns it; fails if the command fails.
     pub(crate) fn run_and_keep_output(&self, workspace: &Workspace) -> Result<String> {
-        let mut child =
-            self.to_command(workspace).stdout(Stdio::piped()).spawn().with_context(|| self.start_error())?;
-        let mut output = String::new();
-        if let Some(pipe) = child.stdout.take() {
-            for line in BufReader::new(pipe).lines() {
-                let line = line.with_context(|| format!("`{self}` did not print UTF-8"))?;
-                println!("{line}");
-                output.push_str(&line);
-                output.push('\n');
-            }
+        let mut child = self.start(workspace, |command| command.stdout(Stdio::piped()))?;
+        let output = child.stdout.take();
+        self.finish_and_keep(child, output)
+    }
+
+    /// The same with the standard error.
+    pub(crate) fn run_and_keep_errors(&self, workspace: &Workspace) -> Result<String> {
+        let mut child = self.start(workspace, |command| command.stderr(Stdio::piped()))?;
+        let errors = child.stderr.take();
+        self.finish_and_keep(child, errors)
+    }
+
+    fn start(
+        &self,
+        workspace: &Workspace,
+        configure: impl Fn(&mut Command) -> &mut Command,
+    ) -> Result<Child> {
+        configure(&mut self.to_command(workspace)).spawn().with_context(|| self.start_error())
+    }
+
+    fn finish_and_keep(&self, mut child: Child, pipe: Option<impl Read>) -> Result<String> {
+        let mut kept = String::new();
+        for line in pipe.into_iter().flat_map(|pipe| BufReader::new(pipe).lines()) {
+            let line = line.with_context(|| format!("`{self}` did not print UTF-8"))?;
+            println!("{line}");
+            kept.push_str(&line);
+            kept.push('\n');
         }
         let status = child.wait().with_context(|| self.start_error())?;
         if !status.success() {
             bail!("`{self}` failed ({status})");
         }
-        Ok(output)
+        Ok(kept)
     }
 
     /// Whether the command can be started and succeeds; its output is dropped.

@@ -95,11 +95,18 @@ impl Fuzz {
         let place = format!("{}/fuzz", workspace.target());
         seeds(&place).run(workspace)?;
         build(&place).run(workspace)?;
+        let mut executions = 0;
         for target in &self.targets {
             std::fs::create_dir_all(workspace.root().join(format!("{place}/found/{target}")))?;
             println!("\n==> {target}");
-            self.fuzz_target(&place, target).run(workspace)?;
+            // A crash ends the program with a failure.
+            executions += executions_of(&self.fuzz_target(&place, target).run_and_keep_errors(workspace)?);
         }
+        println!(
+            "\n{} targets, {} s each: {executions} executions, 0 crashes",
+            self.targets.len(),
+            self.seconds
+        );
         Ok(())
     }
 
@@ -132,6 +139,12 @@ impl Fuzz {
     }
 }
 
+/// The executions that libFuzzer states at its end.
+fn executions_of(output: &str) -> u64 {
+    let stated = output.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
+    stated.and_then(|number| number.trim().parse().ok()).unwrap_or_default()
+}
+
 /// The names of all targets.
 fn all() -> impl Iterator<Item = &'static str> {
     TARGETS.iter().chain(PARSERS).copied().chain(PRIVATE.iter().map(|(name, _)| *name))
@@ -150,7 +163,7 @@ fn build(place: &str) -> CommandLine {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fuzz, all, build};
+    use super::{Fuzz, all, build, executions_of};
 
     fn parse(line: &str) -> anyhow::Result<Fuzz> {
         Fuzz::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
@@ -160,6 +173,14 @@ mod tests {
     fn fuzzes_every_target_without_a_name() {
         assert_eq!(parse("--seconds 5").unwrap(), Fuzz { seconds: 5, targets: all().collect() });
         assert_eq!(parse("chat").unwrap().targets, ["chat"]);
+    }
+
+    #[test]
+    fn reads_the_executions_of_a_target() {
+        let output =
+            "Done 12 runs in 1 second(s)\nstat::number_of_executed_units: 12\nstat::peak_rss_mb: 40\n";
+        assert_eq!(executions_of(output), 12);
+        assert_eq!(executions_of("interrupted"), 0);
     }
 
     #[test]

@@ -105,43 +105,34 @@ fn perform(command: Command) -> Result<ExitCode> {
         Command::Interleavings(arguments) => {
             return proof::interleavings(&arguments).pass_through(&workspace);
         }
-        Command::Agents => return proof::separate_binary("agents", &[]).pass_through(&workspace),
+        Command::Agents => return program::run(&workspace, "agents", &[]),
         Command::Wire(name, arguments) => {
             return wire::command_line(name, &arguments).pass_through(&workspace);
         }
         Command::Store(name, arguments) => {
-            return proof::shared_binary("store", name, &arguments).pass_through(&workspace);
+            return program::run(&workspace, &format!("store {name}"), &arguments);
         }
         Command::Sessions(proof) => proof.run(&workspace)?,
         Command::Host(name, arguments) => {
-            return proof::shared_binary("host", name, &arguments).pass_through(&workspace);
+            return program::run(&workspace, &format!("host {name}"), &arguments);
         }
         Command::Corrupt(arguments) => return corrupt::corrupt(&arguments)?.pass_through(&workspace),
-        Command::Escape(arguments) => {
-            let line = proof::separate_binary("escape", &arguments);
-            return prove(&workspace, "escape", &arguments, &line);
+        Command::Escape(arguments) if mistakes::is_planted(&arguments) => {
+            return mistakes::prove(&workspace, "escape", &arguments);
         }
-        Command::Undo(arguments) => {
-            let line = proof::separate_binary("undo", &arguments);
-            return prove(&workspace, "undo", &arguments, &line);
+        Command::Escape(arguments) => return program::run(&workspace, "escape", &arguments),
+        Command::Undo(arguments) if mistakes::is_planted(&arguments) => {
+            return mistakes::prove(&workspace, "undo", &arguments);
         }
+        Command::Undo(arguments) => return program::run(&workspace, "undo", &arguments),
         Command::Attacks(arguments) => return attacks::run(&workspace, &arguments),
         Command::Mistakes(names) => mistakes::run(&workspace, &names)?,
         Command::ShellDiff(arguments) => {
             return prove(&workspace, "shell", &arguments, &proof::shell(&arguments));
         }
-        Command::Injections(arguments) => {
-            return proof::separate_binary("injections", &arguments).pass_through(&workspace);
-        }
-        Command::Egress(arguments) => {
-            return proof::separate_binary("egress", &arguments).pass_through(&workspace);
-        }
-        Command::HostileRepos(arguments) if program::is_driven(&arguments) => {
-            return program::run(&workspace, "repos", &arguments);
-        }
-        Command::HostileRepos(arguments) => {
-            return proof::separate_binary("repos", &arguments).pass_through(&workspace);
-        }
+        Command::Injections(arguments) => return program::run(&workspace, "injections", &arguments),
+        Command::Egress(arguments) => return program::run(&workspace, "egress", &arguments),
+        Command::HostileRepos(arguments) => return program::run(&workspace, "repos", &arguments),
         Command::Cuts(arguments) => return program::run(&workspace, "program cuts", &arguments),
         Command::Secrets(arguments) => return program::run(&workspace, "program secrets", &arguments),
         Command::Pictures(arguments) => pictures::run(&workspace, &arguments)?,
@@ -168,10 +159,8 @@ fn perform(command: Command) -> Result<ExitCode> {
         }
         Command::Servers => servers::run(&workspace)?,
         Command::LongRun(arguments) => return proof::long_run(&arguments).pass_through(&workspace),
-        Command::RepoMap(arguments) => {
-            return proof::separate_binary("repo_map", &arguments).pass_through(&workspace);
-        }
-        Command::Tokens(arguments) => return proof::tokens(&arguments).pass_through(&workspace),
+        Command::RepoMap(arguments) => return program::run(&workspace, "repo_map", &arguments),
+        Command::Tokens(arguments) => return program::run(&workspace, "tokens", &arguments),
         Command::Fuzz(fuzz) => fuzz.run(&workspace)?,
         Command::Bench(bench) => return bench.pass_through(&workspace),
     }

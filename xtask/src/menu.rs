@@ -178,7 +178,10 @@ const PROVE: &[(&str, &str)] = &[
         "Fuzz the decoders and parsers, guided by coverage [60 seconds per target]",
     ),
     ("scoreboard", "Write docs/scoreboard.md from the kept results of the proofs"),
-    ("record [ROW]...", "Run the commands of rows of the scoreboard and keep their results [--log FILE]"),
+    (
+        "record [ROW]...",
+        "Run the commands of rows of the scoreboard and keep their results [--missing, --log FILE]",
+    ),
     ("nightly [SHARD]...", "Run shards of the long proofs and full benches; without a name, list them"),
 ];
 

@@ -1,6 +1,6 @@
-//! Runs the proofs that start the built program `lariat`.
+//! Runs the proofs that the build of CI has: no command of its own is compiled for them.
 //!
-//! A proof finds the program beside itself, so both come from the build that all CI steps use.
+//! Some of them start the program `lariat`, which they find beside themselves, so it comes from the same build.
 
 use std::process::ExitCode;
 
@@ -8,14 +8,6 @@ use anyhow::Result;
 
 use crate::build;
 use crate::workspace::Workspace;
-
-/// The first argument of a proof that drives the program instead of the library.
-const BY_PROGRAM: &str = "--by-program";
-
-/// Whether the arguments of a proof ask for the program.
-pub(crate) fn is_driven(arguments: &[String]) -> bool {
-    arguments.first().is_some_and(|word| word == BY_PROGRAM)
-}
 
 /// Builds `lariat` and the binary of the proof, then runs it: `NAME WORD...`.
 pub(crate) fn run(workspace: &Workspace, line: &str, arguments: &[String]) -> Result<ExitCode> {

@@ -46,8 +46,7 @@ const PROOFS: &[(&str, &str)] = &[
     ("session-stores-sqlite", "store sessions --store sqlite"),
     ("session-stores-jsonl", "store sessions --store jsonl"),
     ("session-stores-planted", "store sessions --store sqlite --planted"),
-    // The tests run the suite, the races and the kills of the background host.
-    ("sessions-planted", "sessions planted --short"),
+    // The tests run the suite with its planted mistakes, the races and the kills of the background host.
     ("sessions-seeds", "sessions seeds --count 10"),
     ("sessions-attach", "sessions attach --short"),
     ("escape", "escape --operations 20000"),

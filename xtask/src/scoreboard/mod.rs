@@ -37,6 +37,12 @@ Not measured here: how often real models obey injected text, terminal-bench, SWE
 between several machines.
 ";
 
+/// The commands of all rows.
+#[cfg(test)]
+pub(crate) fn commands() -> impl Iterator<Item = &'static str> {
+    ROWS.iter().flat_map(|row| row.commands).copied()
+}
+
 /// Writes the page.
 pub(crate) fn write(workspace: &Workspace) -> Result<()> {
     guarantees::check(workspace)?;

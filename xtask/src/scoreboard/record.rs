@@ -4,8 +4,9 @@
 //! which the proof states its result. Invariant: only a command that succeeded has a block.
 
 use std::fmt::Write as _;
+use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
 use super::rows::{ROWS, Row};
 use crate::command_line::CommandLine;
@@ -88,43 +89,97 @@ fn keep(workspace: &Workspace, new: &[Entry]) -> Result<()> {
 }
 
 /// Runs the commands of rows and keeps their results; or takes them from the log of `cargo xtask nightly`.
+///
+/// `--missing` runs only commands without a kept result, of all rows if none is named. A command that fails keeps nothing, and
+/// the others run all the same.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
-    let date = CommandLine::of("date", "-u +%F").capture(workspace)?.trim().to_owned();
-    let commit = CommandLine::of("git", "rev-parse --short=8 HEAD").capture(workspace)?.trim().to_owned();
-    match arguments {
-        [flag, log] if flag == "--log" => {
-            let log = std::fs::read_to_string(log)?;
-            let found = from_log(&log, &date, &commit);
-            for entry in &found {
-                println!("{}: {}", entry.command, entry.result);
-            }
-            keep(workspace, &found)
+    let stamp = Stamp::now(workspace)?;
+    if let [flag, log] = arguments
+        && flag == "--log"
+    {
+        let found = from_log(&std::fs::read_to_string(log)?, &stamp);
+        for entry in &found {
+            println!("{}: {}", entry.command, entry.result);
         }
-        [] => bail!("`record` needs numbers of rows, or `--log FILE`"),
-        numbers => {
-            for number in numbers {
-                let row = ROWS.iter().find(|row| row.number.to_string() == *number);
-                let Some(row) = row else { bail!("no row {number}; the scoreboard has 1 to {}", ROWS.len()) };
-                for command in row.commands {
-                    println!("==> cargo xtask {command}");
-                    let start = std::time::Instant::now();
-                    let line = CommandLine::cargo("xtask").with_arguments(command.split(' '));
-                    let output = line.run_and_keep_output(workspace)?;
-                    let (seconds, result) = (start.elapsed().as_secs(), result_of(&output));
-                    let command = (*command).to_owned();
-                    keep(
-                        workspace,
-                        &[Entry { command, date: date.clone(), commit: commit.clone(), seconds, result }],
-                    )?;
+        keep(workspace, &found)?;
+        return super::write(workspace);
+    }
+    let (flags, numbers): (Vec<&String>, Vec<&String>) =
+        arguments.iter().partition(|argument| argument.starts_with('-'));
+    let selection = match flags.as_slice() {
+        [] => Selection::All,
+        [flag] if *flag == "--missing" => Selection::Missing,
+        _ => bail!("`record` accepts numbers of rows and `--missing`, or `--log FILE`"),
+    };
+    let rows = rows(&numbers)?;
+    if rows.is_empty() && selection == Selection::All {
+        bail!("`record` needs numbers of rows, `--missing`, or `--log FILE`");
+    }
+    let rows = if rows.is_empty() { ROWS.iter().collect() } else { rows };
+    let mut failed = Vec::new();
+    for row in rows {
+        for command in row.commands {
+            // Read each time: rows share commands.
+            let is_kept = entries(workspace, row).iter().any(|entry| entry.command == *command);
+            if is_kept && selection == Selection::Missing {
+                continue;
+            }
+            println!("==> row {}: cargo xtask {command}", row.number);
+            let start = Instant::now();
+            match CommandLine::cargo("xtask")
+                .with_arguments(command.split(' '))
+                .run_and_keep_output(workspace)
+            {
+                Ok(output) => {
+                    keep(workspace, &[stamp.entry(command, start.elapsed().as_secs(), result_of(&output))])?;
+                    super::write(workspace)?;
+                }
+                Err(error) => {
+                    println!("<== row {}: cargo xtask {command}: {error}", row.number);
+                    failed.push(*command);
                 }
             }
-            super::write(workspace)
         }
+    }
+    if failed.is_empty() { Ok(()) } else { bail!("these commands failed: {}", failed.join(", ")) }
+}
+
+/// Which commands of a row to run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Selection {
+    All,
+    Missing,
+}
+
+fn rows(numbers: &[&String]) -> Result<Vec<&'static Row>> {
+    let find = |number: &&String| {
+        let row = ROWS.iter().find(|row| row.number.to_string() == **number);
+        row.with_context(|| format!("no row {number}; the scoreboard has 1 to {}", ROWS.len()))
+    };
+    numbers.iter().map(find).collect()
+}
+
+/// When, and on which sources, results were obtained.
+struct Stamp {
+    date: String,
+    commit: String,
+}
+
+impl Stamp {
+    fn now(workspace: &Workspace) -> Result<Self> {
+        let date = CommandLine::of("date", "-u +%F").capture(workspace)?.trim().to_owned();
+        let commit = CommandLine::of("git", "rev-parse --short=8 HEAD").capture(workspace)?.trim().to_owned();
+        Ok(Self { date, commit })
+    }
+
+    fn entry(&self, command: &str, seconds: u64, result: String) -> Entry {
+        let (command, date, commit) = (command.to_owned(), self.date.clone(), self.commit.clone());
+        Entry { command, date, commit, seconds, result }
     }
 }
 
 /// The results in a log of `cargo xtask nightly`, which names each command before it and after it passed.
-fn from_log(log: &str, date: &str, commit: &str) -> Vec<Entry> {
+fn from_log(log: &str, stamp: &Stamp) -> Vec<Entry> {
     let mut found: Vec<Entry> = Vec::new();
     let commands = ROWS.iter().flat_map(|row| row.commands);
     for command in commands {
@@ -147,8 +202,7 @@ fn from_log(log: &str, date: &str, commit: &str) -> Vec<Entry> {
                 }
             }
         };
-        let (command, date, commit) = ((*command).to_owned(), date.to_owned(), commit.to_owned());
-        found.push(Entry { command, date, commit, seconds, result });
+        found.push(stamp.entry(command, seconds, result));
     }
     found
 }
@@ -198,7 +252,8 @@ mod tests {
             ==> cargo xtask sandbox --planted\nerror: not caught\n\
             ==> cargo xtask mistakes\nmcp: a: noticed\nmcp: b: noticed\nsecrets: c: NOT NOTICED\n\
             <== cargo xtask mistakes: 70 s\n";
-        let found = from_log(log, "2026-11-18", "01234567");
+        let stamp = Stamp { date: "2026-11-18".to_owned(), commit: "01234567".to_owned() };
+        let found = from_log(log, &stamp);
         let found: Vec<(&str, u64, &str)> = found
             .iter()
             .map(|entry| (entry.command.as_str(), entry.seconds, entry.result.as_str()))

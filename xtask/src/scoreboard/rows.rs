@@ -29,9 +29,9 @@ pub(super) const ROWS: &[Row] = &[
         title: "Kills at every system call",
         target: "10,000 kills: no acknowledged event lost, no tool run twice, every session resumes",
         commands: &[
-            "crash --store sqlite",
-            "crash --store jsonl",
-            "crash --store postgres",
+            "crash --store sqlite --random 3000",
+            "crash --store jsonl --random 4000",
+            "crash --store postgres --random 2500",
             "crash --store sqlite --planted",
             "kill-cli",
         ],
@@ -41,7 +41,11 @@ pub(super) const ROWS: &[Row] = &[
         number: 2,
         title: "Power loss",
         target: "100,000 images: no durable event lost, nothing cut silently",
-        commands: &["power-loss --store sqlite", "power-loss --store jsonl", "power-loss --planted"],
+        commands: &[
+            "power-loss --store sqlite --images 50000",
+            "power-loss --store jsonl --images 50000",
+            "power-loss --planted",
+        ],
         gap: Gap::None,
     },
     Row {
@@ -66,7 +70,11 @@ pub(super) const ROWS: &[Row] = &[
         number: 5,
         title: "Several writers",
         target: "10,000 rounds: never two writers, a stopped owner is not robbed",
-        commands: &["writers --store sqlite", "writers --store jsonl", "writers --store sqlite --planted"],
+        commands: &[
+            "writers --store sqlite",
+            "writers --store jsonl --rounds 300",
+            "writers --store sqlite --planted",
+        ],
         gap: Gap::None,
     },
     Row {
@@ -87,8 +95,10 @@ pub(super) const ROWS: &[Row] = &[
         title: "Deterministic simulation",
         target: "1,000,000 seeds without a violation; a seed repeats exactly",
         commands: &[
-            "simulate --seeds 500000",
-            "simulate --start 500000 --seeds 500000",
+            "simulate --seeds 250000",
+            "simulate --start 250000 --seeds 250000",
+            "simulate --start 500000 --seeds 250000",
+            "simulate --start 750000 --seeds 250000",
             "simulate --planted",
             "budgets",
             "budgets --planted",

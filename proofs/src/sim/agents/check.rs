@@ -1,16 +1,21 @@
 //! The invariants of a finished tree of agents, over the journals of all its sessions.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::event::{AgentEvent, Event, RecordedMessage, RunOutcome};
 use lariat_core::id::{LoopId, MessageId, SessionId, ToolCallId};
+use lariat_core::run::RunConfig;
 use lariat_core::usage::Usage;
 
-use super::super::loops::{Tolerance, check_journal, check_queues};
+use super::super::loops::{Tolerance, check_journal, check_prefixes, check_queues};
 use super::super::violation::Violation;
 use super::life::Tree;
 use super::watch::ROOT;
+
+/// Number of prefixes of the journal of one agent to recover, about.
+const PREFIXES: u64 = 8;
 
 /// A sub-agent as its parent's journal tells it.
 struct Child<'a> {
@@ -22,8 +27,8 @@ struct Child<'a> {
     ends: Vec<(&'a RunOutcome, Usage)>,
 }
 
-/// Checks all journals.
-pub(super) fn finished(tree: &Tree) -> Result<(), Violation> {
+/// Checks all journals and returns the number of recovered prefixes.
+pub(super) fn finished(tree: &Tree) -> Result<u64, Violation> {
     if let Some(breach) = tree.model.violations().first() {
         return Err(Violation::InvalidRequest(format!("{breach:?}")));
     }
@@ -34,6 +39,9 @@ pub(super) fn finished(tree: &Tree) -> Result<(), Violation> {
     let journals: BTreeMap<&SessionId, Vec<Event>> =
         sessions.iter().map(|session_id| (session_id, tree.disk.store.survivors(session_id))).collect();
     let children = children(&journals)?;
+    // Recovery needs no tool: a call that is still to run gets the answer that there is none.
+    let config = Arc::new(RunConfig::default());
+    let mut prefixes = 0;
     for (session_id, journal) in &journals {
         let is_root = session_id.as_str() == ROOT;
         let limits = if is_root { tree.setting.limits.as_ref() } else { Some(&tree.setting.child_limits) };
@@ -45,6 +53,8 @@ pub(super) fn finished(tree: &Tree) -> Result<(), Violation> {
         } else {
             check_child(session_id, journal, children.get(*session_id))?;
         }
+        let recovered = check_prefixes(journal, &config, tree.setting.seed, PREFIXES);
+        prefixes += recovered.map_err(|violation| of_session(session_id, violation))?;
     }
     let saved: u64 = journals.values().map(|journal| own_spent(journal).total()).sum();
     let unsaved = tree.watch.delivered().saturating_sub(saved);
@@ -52,13 +62,15 @@ pub(super) fn finished(tree: &Tree) -> Result<(), Violation> {
         // The agents below it may have recorded more than it did.
         let most = tree_spent(child.session_id, &children, &journals) + unsaved;
         check_end(child, &journals, most)
-    })
+    })?;
+    Ok(prefixes)
 }
 
 fn of_session(session_id: &SessionId, violation: Violation) -> Violation {
     match violation {
         Violation::WrongJournal(what) => Violation::WrongJournal(format!("{session_id}: {what}")),
         Violation::LimitExceeded(what) => Violation::LimitExceeded(format!("{session_id}: {what}")),
+        Violation::Prefix { at, what } => Violation::Prefix { at, what: format!("{session_id}: {what}") },
         other => other,
     }
 }

@@ -143,7 +143,7 @@ impl Tree {
         }
     }
 
-    pub(super) fn report(&self) -> Report {
+    pub(super) fn report(&self, prefixes: u64) -> Report {
         let mut hasher = DefaultHasher::new();
         let sessions = self.disk.store.sessions();
         let mut events = 0;
@@ -161,6 +161,7 @@ impl Tree {
             faults: self.disk.faults(),
             executions,
             requests,
+            prefixes,
             sub_agents: sessions.len().saturating_sub(1) as u64,
             virtual_ms: u64::try_from(self.clock.now().since(EPOCH).as_millis()).unwrap_or(u64::MAX),
             fingerprint: hasher.finish(),

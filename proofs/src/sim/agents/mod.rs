@@ -22,7 +22,7 @@ pub(super) fn play(seed: u64, choices: Choices) -> Result<Report, Box<Failure>> 
     let mut tree = life::Tree::new(&SeededRandom::new(seed), choices);
     let played = super::guarded(|| tree.play().and_then(|()| check::finished(&tree)));
     match played {
-        Ok(()) => Ok(tree.report()),
+        Ok(prefixes) => Ok(tree.report(prefixes)),
         Err(violation) => Err(Box::new(tree.failure(violation))),
     }
 }

@@ -18,7 +18,7 @@ use lariat_test::SeededRandom;
 
 use super::choice::Choices;
 use super::report::{Failure, Report};
-pub(super) use check::{Tolerance, check_journal, check_queues};
+pub(super) use check::{Tolerance, check_journal, check_prefixes, check_queues};
 pub(super) use world::verdict_roll;
 
 /// Runs one seed.

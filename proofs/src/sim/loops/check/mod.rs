@@ -10,10 +10,14 @@ mod queues;
 
 use super::life::Session;
 pub(in crate::sim) use journal::{Tolerance, check as check_journal};
+pub(in crate::sim) use prefix::check as check_prefixes;
 pub(in crate::sim) use queues::check as check_queues;
 
 use super::super::violation::Violation;
 use super::world::{FORBIDDEN, verdict_roll};
+
+/// Number of prefixes of a journal to recover, about.
+const PREFIXES: u64 = 64;
 
 /// Checks a finished session and returns the number of recovered prefixes.
 pub(super) fn finished(session: &Session) -> Result<u64, Violation> {
@@ -43,5 +47,5 @@ pub(super) fn finished(session: &Session) -> Result<u64, Violation> {
     journal::check(&events, world.config.limits.as_ref(), tolerance)?;
     groups::check(&events)?;
     queues::check(&events)?;
-    prefix::check(&events, &world.config, session.seed)
+    prefix::check(&events, &world.config, session.seed, PREFIXES)
 }

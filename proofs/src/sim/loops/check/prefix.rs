@@ -28,13 +28,15 @@ use super::super::super::violation::Violation;
 /// Maximum number of inputs until a recovered run ends.
 const MOST_INPUTS: usize = 200;
 
-/// Number of prefixes of a journal to recover, at most about twice.
-const PREFIXES: u64 = 64;
-
-/// Recovers every open run of prefixes and returns the number of prefixes.
-pub(super) fn check(events: &[Event], config: &Arc<RunConfig>, seed: u64) -> Result<u64, Violation> {
+/// Recovers every open run of prefixes and returns the number of prefixes: about `most`, at most twice as many.
+pub(in crate::sim) fn check(
+    events: &[Event],
+    config: &Arc<RunConfig>,
+    seed: u64,
+    most: u64,
+) -> Result<u64, Violation> {
     let mut random = SeededRandom::new(seed).fork("prefixes");
-    let one_of = (events.len() as u64 / PREFIXES).max(1);
+    let one_of = (events.len() as u64 / most.max(1)).max(1);
     let mut fold = SessionFold::default();
     let mut prefixes = 0;
     for at in 0..=events.len() {
@@ -135,6 +137,9 @@ fn good_answer(effect: Effect) -> Option<Input> {
         Effect::Consult { op, .. } => Input::Consulted { op, notes: Vec::new() },
         Effect::CountTokens { op, .. } => Input::Counted { op, tokens: None },
         Effect::Compact { op, .. } => Input::Compacted { op, compacted: CompactionProposal::default() },
+        Effect::AskForMore { request } => {
+            Input::BudgetAnswered { request: request.id, more: None, by: "a user".to_owned() }
+        }
         Effect::Authorize { call } => Input::Authorized { call: call.id.clone(), verdict: Verdict::Allow },
         Effect::Ask { request } => {
             Input::PermissionAnswered { request: request.id, decision: PermissionDecision::Allow }
