@@ -78,10 +78,8 @@ pub(crate) async fn remove_leftovers(service: &LocalService) {
     for path in entries.map(|entry| entry.path()) {
         let Some(_lock) = lock_if_unused(&path) else { continue };
         match owner(&path) {
-            Ok((owner, session)) if owner == store => {
-                if is_leftover(service, &session).await {
-                    remove(service, &path, &session);
-                }
+            Ok((owner, session)) if owner == store && is_leftover(service, &session).await => {
+                remove(service, &path, &session);
             }
             // Its process was killed before it wrote anything: removes an empty directory, and no other.
             Err(error) if error.kind() == io::ErrorKind::NotFound => drop(std::fs::remove_dir(&path)),

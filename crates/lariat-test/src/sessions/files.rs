@@ -25,7 +25,7 @@ pub(super) struct RecordedChange {
     pub(super) is_undone: bool,
 }
 
-impl FileChange {
+impl RecordedChange {
     /// Whether one of these ids is that of the change. The ids of tool calls may have their loops, after an `@`.
     fn is_one_of(&self, change_ids: &HashSet<String>) -> bool {
         change_ids.iter().any(|id| id.split_once('@').map_or(id.as_str(), |(call, _)| call) == self.id)
