@@ -39,7 +39,7 @@ impl Copies {
         let (folders, place) = (plan.service.folders(), &plan.place);
         let own = SnapshotDirectory::open(&plan.service, session)
             .await
-            .map_err(|error| ServiceError::folder(&folders.loop_snapshots(session.as_str()), error))?;
+            .map_err(|error| ServiceError::folder(folders.loop_snapshots(session.as_str()), error))?;
         let environment = place.environment(plan.service.environment());
         let snapshots = WorkTreeSnapshots::open(
             place.opened.territory.root(),
