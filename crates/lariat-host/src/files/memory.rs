@@ -95,7 +95,9 @@ impl FileMemory {
     /// Compares the current state of a file with the state that was read.
     pub fn read_state(&self, path: &str, stamp: &Stamp) -> ReadState {
         let state = self.lock();
-        let known = state.files.get(&stamp.id()).or_else(|| state.paths.get(path)).map(|(_, known)| known);
+        // The path decides before the identity: the system gives a new file the identity of one that is gone, and the new one may have
+        // the content and the times that the agent has read of the other.
+        let known = state.paths.get(path).or_else(|| state.files.get(&stamp.id())).map(|(_, known)| known);
         match known {
             None => ReadState::Unread,
             Some(known) if known.stamp == *stamp => ReadState::Unchanged(known.clone()),

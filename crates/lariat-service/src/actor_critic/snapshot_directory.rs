@@ -77,13 +77,18 @@ pub(crate) async fn remove_leftovers(service: &LocalService) {
     let entries = all.read_dir().into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()) {
         let Some(_lock) = lock_if_unused(&path) else { continue };
-        match owner(&path) {
-            Ok((owner, session)) if owner == store && is_leftover(service, &session).await => {
-                remove(service, &path, &session);
+        let (owner, session) = match owner(&path) {
+            Ok(found) => found,
+            Err(error) => {
+                // Its process was killed before it wrote anything: removes an empty directory, and no other.
+                if error.kind() == io::ErrorKind::NotFound {
+                    let _ = std::fs::remove_dir(&path);
+                }
+                continue;
             }
-            // Its process was killed before it wrote anything: removes an empty directory, and no other.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => drop(std::fs::remove_dir(&path)),
-            _ => {}
+        };
+        if owner == store && is_leftover(service, &session).await {
+            remove(service, &path, &session);
         }
     }
 }

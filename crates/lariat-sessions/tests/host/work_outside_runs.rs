@@ -57,7 +57,9 @@ struct Shared(Arc<Machine>);
 
 impl FileHistory for Shared {
     fn diff(&self, calls: HashSet<String>) -> BoxFuture<'_, Result<Vec<FileDiff>, Problem>> {
-        let mut calls: Vec<String> = calls.into_iter().collect();
+        // Without their loops.
+        let call = |id: String| id.split_once('@').map_or_else(|| id.clone(), |(call, _)| call.to_owned());
+        let mut calls: Vec<String> = calls.into_iter().map(call).collect();
         calls.sort();
         Box::pin(async move {
             Ok(calls.into_iter().map(|call| FileDiff::new(call, FileChange::Modified)).collect())
@@ -261,12 +263,18 @@ fn set(calls: &[&str]) -> HashSet<String> {
     calls.iter().map(|&call| call.to_owned()).collect()
 }
 
+/// The tool calls of each restore, without their loops.
+fn restored(machine: &Machine) -> Vec<HashSet<String>> {
+    let call = |id: &String| id.split_once('@').map_or(id.as_str(), |(call, _)| call).to_owned();
+    machine.restored.lock().unwrap().iter().map(|calls| calls.iter().map(call).collect()).collect()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn restore_undoes_the_calls_after_the_checkpoint_and_rewinds_the_conversation() {
     let machine = Machine::new(9);
     let fixture = with_checkpoint(&machine).await;
     let receipt = fixture.send("r", restore(CheckpointParts::Both)).await.unwrap();
-    assert_eq!(*machine.restored.lock().unwrap(), [set(&["c2"])]);
+    assert_eq!(restored(&machine), [set(&["c2"])]);
     let kinds = fixture.kinds().await;
     let at = usize::try_from(receipt.seq).unwrap();
     assert_eq!(kinds[at..], ["CommandAccepted", "FileRestoreStarted", "FileRestoreEnded", "Rewound"]);
@@ -284,7 +292,7 @@ async fn restore_of_files_alone_keeps_the_conversation_and_one_to_the_start_undo
     assert!(!fixture.kinds().await.contains(&"Rewound".to_owned()));
     let whole = Action::RestoreTo { to: None, parts: CheckpointParts::Both };
     fixture.send("w", whole).await.unwrap();
-    assert_eq!(machine.restored.lock().unwrap()[1], set(&["c1", "c2"]));
+    assert_eq!(restored(&machine)[1], set(&["c1", "c2"]));
     assert_eq!(fixture.kinds().await.last().unwrap(), "Rewound");
 }
 
@@ -316,7 +324,7 @@ async fn restore_that_a_kill_interrupts_is_finished_by_the_next_host() {
     machine.permits.add_permits(9);
     assert_eq!(fixture.recover().await, [fixture.session_id.clone()]);
     fixture.until_idle().await;
-    assert_eq!(*machine.restored.lock().unwrap(), [set(&["c2"]), set(&["c2"])]);
+    assert_eq!(restored(&machine), [set(&["c2"]), set(&["c2"])]);
     let kinds = fixture.kinds().await;
     assert_eq!(kinds[kinds.len() - 3..], ["FileRestoreStarted", "FileRestoreEnded", "Rewound"]);
     // The client that got no reply sends the command again.

@@ -169,6 +169,26 @@ fn rejects_a_too_large_file_but_reads_its_lines() {
 }
 
 #[test]
+fn file_with_the_identity_of_another_one_is_not_the_one_that_was_read() {
+    let fixture = Fixture::new();
+    let memory = FileMemory::default();
+    for (path, text) in [("old", "two"), ("new", "start")] {
+        fixture.put(path, text);
+        memory.remember(path, fixture.known(path));
+    }
+    let read = fixture.known("new");
+    // As if the system gave the identity of `old`, with its content, to a new version of `new`.
+    fs::rename(fixture.at("old"), fixture.at("new")).unwrap();
+    let now = memory.read_state("new", &fixture.workspace.stamp("new").unwrap());
+    assert_eq!(now, ReadState::Touched(read));
+    // A file that only has another name is known by its identity.
+    fixture.put("c", "three");
+    memory.remember("c", fixture.known("c"));
+    fs::rename(fixture.at("c"), fixture.at("d")).unwrap();
+    assert_ne!(memory.read_state("d", &fixture.workspace.stamp("d").unwrap()), ReadState::Unread);
+}
+
+#[test]
 fn remembers_files_that_were_read() {
     let fixture = Fixture::new();
     fixture.put("a", "one");
