@@ -7,10 +7,12 @@
 //! new one.
 
 mod fault;
+mod forks;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 use std::time::Duration;
 
 use lariat_core::BoxFuture;
@@ -78,6 +80,8 @@ struct State {
     crashed: bool,
     /// Increases with every crash: operations started in an earlier life never complete.
     life: u64,
+    /// Wakes what waits for events.
+    waiting: Vec<Waker>,
 }
 
 #[derive(Default)]
@@ -86,6 +90,8 @@ struct Journal {
     present: Vec<Event>,
     acknowledged: Vec<Event>,
     snapshots: Vec<Snapshot>,
+    /// The session that this one was forked from.
+    origin: Option<SessionId>,
 }
 
 impl Journal {
@@ -362,6 +368,7 @@ impl State {
             }
         }
         journal.present.extend(append.events.iter().take(written).cloned());
+        self.waiting.drain(..).for_each(Waker::wake);
         Ok(())
     }
 
