@@ -53,11 +53,8 @@ impl Hosts {
         let model = Arc::new(ports::model(seed, &clock, &choices));
         let watch = Arc::new(Watch::new(setting.clone(), choices, Arc::clone(&disk.store)));
         let commands = Arc::new(CommandBook::new(Arc::clone(&disk.store)));
-        let followed = setting.session_ids();
-        let followers = (0..setting.followers).filter_map(|number| {
-            let session_id = followed.get(number % followed.len().max(1))?;
-            Some(Arc::new(Mutex::new(FollowedLog::new(session_id.clone()))))
-        });
+        let followers = setting.followed().into_iter();
+        let followers = followers.map(|session_id| Arc::new(Mutex::new(FollowedLog::new(session_id))));
         let followers = followers.collect();
         let entropy = Arc::new(SeededEntropy::new(seed.fork("entropy").bits()));
         let random = seed.fork("fate");

@@ -8,7 +8,7 @@ use lariat_api::{
     Action, CommandId, CreateSession, LogItem, LogRequest, Principal, Problem, ProblemCode, Receipt,
     SessionCommand, SessionFilter, SessionStatus, SessionView, Sessions as _,
 };
-use lariat_core::event::Event;
+use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::SessionId;
 use lariat_sessions::Local;
 
@@ -19,6 +19,9 @@ use super::views;
 
 /// How long a client waits for a reply. Longer than a store that fails, a slow model and the end of a run together.
 const PATIENCE: Duration = Duration::from_secs(4 * 3_600);
+
+/// How many of the newest events tell a host whether a plan waits, in a session that it does not use.
+const LISTED_EVENTS: usize = 64;
 
 /// The way of a client to the host.
 #[derive(Clone)]
@@ -169,7 +172,21 @@ impl Connection {
         if page.sessions.iter().any(|session| session.archived.session_id == *session_id) {
             return Ok(());
         }
-        Err(Violation::WrongView(format!("{session_id} needs an answer and is not listed so")))
+        // The session may have answered meanwhile, because no client was attached.
+        // Of a session that this host does not use, it reads the newest events only.
+        let has_recent_plan = self.process.store.inspect(session_id, |events| {
+            let mut newest = events.iter().rev().take(LISTED_EVENTS);
+            newest.any(|event| matches!(event.event, AgentEvent::PlanChangeQueued { .. }))
+        });
+        match self.view(session_id).await? {
+            Some(view)
+                if !view.asks.is_empty()
+                    && (has_recent_plan || view.status == SessionStatus::RequiresAction) =>
+            {
+                Err(Violation::WrongView(format!("{session_id} needs an answer and is not listed so")))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn readable<T>(&self, reply: Result<T, Problem>) -> Result<Option<T>, Violation> {

@@ -112,7 +112,7 @@ async fn settle(
         };
         let is_continued = matches!(action, Action::Continue);
         if !matches!(action, Action::Interrupt) {
-            (waited, pause) = (Duration::ZERO, 100);
+            (waited, pause, is_interrupted) = (Duration::ZERO, 100, false);
         }
         match connection.send(session_id, action).await? {
             Err(problem) if is_continued && problem.code == ProblemCode::WrongStatus => {

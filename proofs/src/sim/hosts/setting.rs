@@ -77,6 +77,16 @@ impl Setting {
         (0..self.sessions).map(|number| SessionId::from(format!("s{number}"))).collect()
     }
 
+    /// The sessions that clients follow: the second follower prefers a fork, if there will be one.
+    pub(super) fn followed(&self) -> Vec<SessionId> {
+        let mut followed = self.session_ids();
+        if self.most_forks > 0 {
+            followed.insert(1, SessionId::from("f0"));
+        }
+        followed.truncate(self.followers);
+        followed
+    }
+
     /// The request that creates a session: always the same for the same session, and for every client.
     pub(super) fn creation(&self, session_id: &SessionId) -> CreateSession {
         let mut random = SeededRandom::new(self.seed).fork(&format!("creation of {session_id}"));
