@@ -10,7 +10,7 @@ use lariat_api::{
 };
 use lariat_core::BoxFuture;
 use lariat_core::archive::{Cursor as ListCursor, ListQuery, SessionArchive};
-use lariat_core::event::{AgentEvent, Description, Event, RunOutcome};
+use lariat_core::event::{AgentEvent, CommandRecord, Description, Event, RunOutcome};
 use lariat_core::id::SessionId;
 use lariat_core::session::{ChildRun, FileState};
 use lariat_core::store::{BlobHash, SessionStore};
@@ -30,7 +30,7 @@ use crate::{log, problems};
 /// Sessions per page if the client names no limit, and the most that it may name.
 const PAGE: u32 = 50;
 const MAX_PAGE: u32 = 500;
-/// How many of the newest events tell whether a run is open.
+/// How many of the newest events tell whether a run is open, or a plan waits.
 const NEWEST: usize = 64;
 
 /// Hosts the sessions of a store in this process, on behalf of one principal. Cheap to clone.
@@ -187,21 +187,19 @@ impl Local {
 
     async fn create_session(&self, request: CreateSession) -> Result<SessionView, Problem> {
         let (store, session_id) = (&self.shared.store, &request.session_id);
-        let head = store.head(session_id).await.map_err(|error| problems::from_store(&error))?;
         let entry = self.shared.entry(session_id);
+        // A client that repeats its request meanwhile waits, and then finds what the first one created.
+        let creation = entry.lock_creation().await;
+        let head = store.head(session_id).await.map_err(|error| problems::from_store(&error))?;
         if head == 0 {
-            if let Some((from, at)) = &request.fork {
-                let events = store.head(from).await.map_err(|error| problems::from_store(&error))?;
-                let at = at.unwrap_or(events);
-                if events == 0 || at > events {
-                    return Err(Problem::new(
-                        ProblemCode::NotFound,
-                        format!("session `{from}` has no event {at}"),
-                    ));
-                }
-                store.fork(from, at, session_id).await.map_err(|error| problems::from_store(&error))?;
-            }
-            self.describe_new(&request).await?;
+            self.create_new(&request).await?;
+        } else if request.fork.is_some() && entry.command(&creation_id(session_id)).await?.is_none() {
+            // The host or its store failed after the fork. Other clients may use the fork already, so its owner records the rest.
+            let finish = |reply| {
+                let (record, effects) = self.creation(&request);
+                Request::Create { record: Box::new(record), effects, reply }
+            };
+            self.ask_owner(&entry, finish).await?;
         } else {
             let fold = entry.fold().await?;
             if fold.directory().is_some_and(|directory| directory != request.directory) {
@@ -212,45 +210,69 @@ impl Local {
                 .with_hint("choose a new id for every session"));
             }
         }
+        drop(creation);
         self.shared.report_change(&entry).await;
         entry.view().await
     }
 
-    /// Records the first events of a session in one write: its directory and what the client chose.
-    async fn describe_new(&self, request: &CreateSession) -> Result<(), Problem> {
+    async fn create_new(&self, request: &CreateSession) -> Result<(), Problem> {
+        let store = &self.shared.store;
+        let head = async |session_id: &SessionId| {
+            store.head(session_id).await.map_err(|error| problems::from_store(&error))
+        };
+        let fork = match &request.fork {
+            None => None,
+            Some((from, at)) => {
+                let events = head(from).await?;
+                let at = at.unwrap_or(events);
+                if events == 0 || at > events {
+                    let message = format!("session `{from}` has no event {at}");
+                    return Err(Problem::new(ProblemCode::NotFound, message));
+                }
+                Some((from, at))
+            }
+        };
+        // A directory, model or mode that cannot be used fails here, before anything is recorded.
+        let hosted = self.build_new(request).await?;
+        if let Some((from, at)) = fork {
+            let forked = store.fork(from, at, &request.session_id).await;
+            forked.map_err(|error| problems::from_store(&error))?;
+        }
+        let (record, effects) = self.creation(request);
+        let recorded = hosted.agent.record_creation(record, effects).await;
+        hosted.close().await;
+        recorded.map(drop).map_err(|error| problems::from_agent(&error))
+    }
+
+    /// Returns the first events of a session, which are one write: its directory and what the client chose.
+    fn creation(&self, request: &CreateSession) -> (CommandRecord, Vec<CommandEffect>) {
         let mut description = Description::default();
         description.cwd = Some(request.directory.clone());
         description.title.clone_from(&request.title);
         let mut effects = vec![CommandEffect::note(AgentEvent::SessionDescribed(Box::new(description)))];
-        let mut agent_request_model = None;
-        if let Some(model) = &request.model {
+        if let Some(model) = request.model.clone() {
+            effects.push(CommandEffect::note(AgentEvent::ModelChanged { model, effort: None }));
+        }
+        if let Some(mode) = request.mode.clone() {
+            effects.push(CommandEffect::note(AgentEvent::ModeChanged { mode }));
+        }
+        let (id, digest) = (creation_id(&request.session_id), json_digest(request));
+        (CommandRecord::new(id, "host", self.principal.as_str(), "create", digest), effects)
+    }
+
+    /// Builds the agent that records the first events of a session.
+    async fn build_new(&self, request: &CreateSession) -> Result<HostedAgent, Problem> {
+        let model = request.model.as_ref().map(|name| {
             let mut chosen = lariat_api::ModelView::default();
-            chosen.name.clone_from(model);
-            agent_request_model = Some(chosen);
-            effects
-                .push(CommandEffect::note(AgentEvent::ModelChanged { model: model.clone(), effort: None }));
-        }
-        if let Some(mode) = &request.mode {
-            effects.push(CommandEffect::note(AgentEvent::ModeChanged { mode: mode.clone() }));
-        }
+            chosen.name.clone_from(name);
+            chosen
+        });
         let store = Arc::clone(&self.shared.store) as Arc<dyn SessionStore>;
         let mut wanted = AgentRequest::new(&request.session_id, &store);
         wanted.directory = Some(&request.directory);
-        wanted.model = agent_request_model.as_ref();
+        wanted.model = model.as_ref();
         wanted.mode = request.mode.as_deref();
-        // A directory, model or mode that cannot be used fails here, before anything is recorded.
-        let hosted = self.shared.factory.build(wanted).await?;
-        let digest = json_digest(request);
-        let record = lariat_core::event::CommandRecord::new(
-            format!("create:{}", request.session_id),
-            "host",
-            self.principal.as_str(),
-            "create",
-            digest,
-        );
-        let recorded = hosted.agent.record_command(record, effects).await;
-        hosted.close().await;
-        recorded.map(drop).map_err(|error| problems::from_agent(&error))
+        self.shared.factory.build(wanted).await
     }
 
     async fn list_sessions(&self, filter: SessionFilter) -> Result<SessionPage, Problem> {
@@ -298,8 +320,19 @@ impl Local {
         let newest = self.shared.store.read_backwards(id, events, NEWEST).await;
         let newest = newest.map_err(|error| problems::from_store(&error))?;
         let (status, outcome) = newest_status(&newest);
+        let may_plan = newest.iter().any(|event| matches!(event.event, AgentEvent::PlanChangeQueued { .. }));
+        let asks = match status {
+            // A plan waits for an answer after its run has ended.
+            SessionStatus::Idle | SessionStatus::Closed if may_plan => {
+                let entry = self.shared.entry(id);
+                let asks = entry.view().await?.asks.len();
+                self.shared.forget(&entry);
+                asks
+            }
+            _ => 0,
+        };
         let mut summary = SessionSummary::new(archived, status);
-        summary.outcome = outcome;
+        (summary.outcome, summary.asks) = (outcome, u32::try_from(asks).unwrap_or(u32::MAX));
         Ok(summary)
     }
 }
@@ -329,6 +362,11 @@ fn newest_status(newest: &[Event]) -> (SessionStatus, Option<RunOutcome>) {
         }
     }
     (status, None)
+}
+
+/// The id under which the journal records the creation of a session.
+fn creation_id(session_id: &SessionId) -> String {
+    format!("create:{session_id}")
 }
 
 /// The name of the page after a session.

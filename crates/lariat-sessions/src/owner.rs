@@ -177,6 +177,9 @@ impl Owner {
                 self.shared.report_change(&self.entry).await;
                 let _ = reply.send(result);
             }
+            Request::Create { record, effects, reply } => {
+                let _ = reply.send(self.finish_creation(*record, effects).await);
+            }
             Request::Context { reply } => {
                 let _ = reply.send(self.context().await);
             }

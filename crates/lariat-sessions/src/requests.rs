@@ -1,8 +1,9 @@
 //! Defines what clients and the host request from the owner of a session.
 
 use lariat_api::{ContextUse, Principal, Problem, Receipt, SessionCommand};
+use lariat_core::event::CommandRecord;
 use lariat_core::id::RequestId;
-use lariat_runtime::Plan;
+use lariat_runtime::{CommandEffect, Plan};
 use tokio::sync::oneshot;
 
 /// What clients and the host ask an owner.
@@ -12,6 +13,12 @@ pub(crate) enum Request {
         command: SessionCommand,
         principal: Principal,
         reply: oneshot::Sender<Result<Receipt, Problem>>,
+    },
+    /// Record what a client chose for a fork, whose creation a host or its store did not finish.
+    Create {
+        record: Box<CommandRecord>,
+        effects: Vec<CommandEffect>,
+        reply: oneshot::Sender<Result<(), Problem>>,
     },
     /// Report what fills the context window.
     Context { reply: oneshot::Sender<Result<ContextUse, Problem>> },

@@ -39,6 +39,8 @@ pub(crate) struct SessionEntry {
     /// Whether the host has an agent for the session, which may have no events yet.
     is_adopted: AtomicBool,
     attached: AtomicUsize,
+    /// Locked while a client creates the session.
+    creation: tokio::sync::Mutex<()>,
 }
 
 impl SessionEntry {
@@ -52,7 +54,13 @@ impl SessionEntry {
             is_running: AtomicBool::new(false),
             is_adopted: AtomicBool::new(false),
             attached: AtomicUsize::new(0),
+            creation: tokio::sync::Mutex::new(()),
         }
+    }
+
+    /// Waits until no other client of this host creates the session, and lets others wait until the guard is dropped.
+    pub(crate) async fn lock_creation(&self) -> MutexGuard<'_, ()> {
+        self.creation.lock().await
     }
 
     /// Returns the fold of all events that the store has now.

@@ -7,10 +7,12 @@
 //! new one.
 
 mod fault;
+mod forks;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 use std::time::Duration;
 
 use lariat_core::BoxFuture;
@@ -80,6 +82,8 @@ struct StoreState {
     crashed: bool,
     /// Increases with every crash: operations started in an earlier life never complete.
     life: u64,
+    /// Wakes what waits for events.
+    waiting: Vec<Waker>,
 }
 
 #[derive(Default)]
@@ -88,6 +92,8 @@ struct StoredJournal {
     present: Vec<Event>,
     acknowledged: Vec<Event>,
     snapshots: Vec<Snapshot>,
+    /// The session that this one was forked from.
+    origin: Option<SessionId>,
 }
 
 impl StoredJournal {
@@ -370,6 +376,7 @@ impl StoreState {
             }
         }
         journal.present.extend(append.events.iter().take(written).cloned());
+        self.waiting.drain(..).for_each(Waker::wake);
         Ok(())
     }
 

@@ -17,7 +17,7 @@ usage: simulate [--seeds N] [--start SEED] [--threads N]   run N seeds [default:
        simulate --seed SEED [--log]                        run one seed twice; tell the shortest run that fails [--log: everything observed]
        simulate --until-fault [--seeds N]                  run N seeds in order until one fails [default: 20000]
 
-options: --world NAME   one world only: loops, agents";
+options: --world NAME   one world only: loops, agents, hosts";
 
 struct Options {
     seeds: u64,
@@ -175,6 +175,10 @@ fn run_seeds(options: &Options) -> bool {
     println!("tool executions   {:>14}", report.executions);
     println!("sub-agents        {:>14}", report.sub_agents);
     println!("commands          {:>14}", report.commands);
+    println!("repeated commands {:>14}", report.retries);
+    println!("forks             {:>14}", report.forks);
+    println!("rewinds           {:>14}", report.rewinds);
+    println!("connections       {:>14}", report.connections);
     println!("prefixes recovered{:>14}", report.prefixes);
     println!("virtual hours     {:>14.1}", report.virtual_ms as f64 / 3.6e6);
     println!("seconds           {seconds:>14.1}  ({:.0} seeds/s)", options.seeds as f64 / seconds);

@@ -33,12 +33,20 @@ pub(super) enum ChoiceKind {
     Reply,
     /// A tool does more than return a text.
     Tool,
+    /// A client of a host asks for something.
+    Command,
+    /// A client sends a command again.
+    Retry,
+    /// A client that follows a session is slow, loses its connection, or reads earlier events again.
+    Reader,
 }
 
 impl ChoiceKind {
-    pub(super) const ALL: [Self; 12] = [
+    pub(super) const ALL: [Self; 15] = [
         Self::Task,
         Self::Clock,
+        Self::Reader,
+        Self::Retry,
         Self::Snapshot,
         Self::StoreCall,
         Self::Append,
@@ -49,6 +57,7 @@ impl ChoiceKind {
         Self::Cancel,
         Self::Death,
         Self::Reply,
+        Self::Command,
     ];
 }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use lariat_core::clock::Clock;
+use lariat_core::event::{AgentEvent, Event};
 use lariat_test::journal::{Operation, OperationFault};
 use lariat_test::{Fault, FaultRates, FaultyStore, SeededRandom};
 
@@ -15,6 +16,16 @@ use super::choice::{ChoiceKind, Choices};
 
 /// The longest delay of a call.
 const MAX_DELAY: Duration = Duration::from_secs(2);
+
+/// Which batches a fault may leave half written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TornBatches {
+    /// All.
+    All,
+    /// Those without a command of a client. A host relies on the contract of stores (`Append`): a command and its effects are one
+    /// write, in the journal whole or not at all.
+    WithoutCommands,
+}
 
 /// A store and the number of its faults so far.
 pub(super) struct Disk {
@@ -24,7 +35,12 @@ pub(super) struct Disk {
 
 impl Disk {
     /// Creates the store of a seed. In some worlds it never fails.
-    pub(super) fn new(seed: &SeededRandom, clock: Arc<dyn Clock>, choices: &Choices) -> Self {
+    pub(super) fn new(
+        seed: &SeededRandom,
+        clock: Arc<dyn Clock>,
+        choices: &Choices,
+        torn: TornBatches,
+    ) -> Self {
         let mut random = seed.fork("disk");
         let faults = Arc::new(AtomicU64::new(0));
         let mut store = FaultyStore::new(clock);
@@ -43,7 +59,7 @@ impl Disk {
                 delayed: 3,
                 max_delay: MAX_DELAY,
             };
-            store = append_faults(store, seed.fork("store"), rates, choices, &faults);
+            store = append_faults(store, (seed.fork("store"), torn), rates, choices, &faults);
         }
         if random.chance(50) {
             store = call_faults(store, seed.fork("calls"), choices, &faults);
@@ -64,14 +80,17 @@ impl Disk {
 
 fn append_faults(
     store: FaultyStore,
-    mut random: SeededRandom,
+    (mut random, torn): (SeededRandom, TornBatches),
     rates: FaultRates,
     choices: &Choices,
     faults: &Arc<AtomicU64>,
 ) -> FaultyStore {
     let (choices, faults) = (choices.clone(), Arc::clone(faults));
     store.with_plan(move |append| {
-        let fault = rates.draw(&mut random, append.events.len());
+        let mut fault = rates.draw(&mut random, append.events.len());
+        if torn == TornBatches::WithoutCommands {
+            fault = keep_commands_whole(fault, append.events);
+        }
         if fault == Fault::None || !choices.disturb(ChoiceKind::Append) {
             return Fault::None;
         }
@@ -87,6 +106,19 @@ fn append_faults(
         });
         fault
     })
+}
+
+/// The fault that leaves a batch with a command whole, or writes nothing of it.
+fn keep_commands_whole(fault: Fault, events: &[Event]) -> Fault {
+    let whole = |written: usize| if written * 2 > events.len() { events.len() } else { 0 };
+    if !events.iter().any(|event| matches!(event.event, AgentEvent::CommandAccepted(_))) {
+        return fault;
+    }
+    match fault {
+        Fault::Torn { written } => Fault::Torn { written: whole(written) },
+        Fault::Crash { written } => Fault::Crash { written: whole(written) },
+        fault => fault,
+    }
 }
 
 fn told(fault: &Fault) -> String {

@@ -7,14 +7,17 @@
 //! - `loops` is a world of one session below the SDK: the machine and its driver, loops and branches.
 //! - `agents` is a world of a tree of agents: an `Agent`, its sub-agents and theirs, each with a session of its own. It runs on
 //!   tokio, as in production; `steps`, `wall_clock` and `process_store` make that repeatable.
+//! - `hosts` is a world of a session host with several clients at the same time, through `trait Sessions`. It runs on tokio too.
 //! - `choice`, `shrink` and `story` explain a seed that fails: the fewest disturbances that still fail, in sentences.
 //! - `witness` keeps what the store reported to its callers, and `disk` makes the store fail.
 
 mod agents;
 mod choice;
 mod disk;
+mod hosts;
 mod lineage;
 mod loops;
+mod process_archive;
 mod process_store;
 mod report;
 mod shrink;
@@ -36,17 +39,20 @@ pub enum World {
     Loops,
     /// An agent and its sub-agents.
     Agents,
+    /// A session host and its clients.
+    Hosts,
 }
 
 impl World {
     /// All worlds.
-    pub const ALL: [Self; 2] = [Self::Loops, Self::Agents];
+    pub const ALL: [Self; 3] = [Self::Loops, Self::Agents, Self::Hosts];
 
     /// The name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Loops => "loops",
             Self::Agents => "agents",
+            Self::Hosts => "hosts",
         }
     }
 
@@ -59,6 +65,7 @@ impl World {
         match self {
             Self::Loops => loops::play(seed, choices),
             Self::Agents => agents::play(seed, choices),
+            Self::Hosts => hosts::play(seed, choices),
         }
     }
 }

@@ -15,7 +15,7 @@ use super::witness::{Book, WitnessedStore};
 
 /// The store of a process.
 pub(super) struct ProcessStore {
-    inner: WitnessedStore,
+    pub(super) inner: WitnessedStore,
     steps: Steps,
 }
 
@@ -25,7 +25,7 @@ impl ProcessStore {
     }
 
     /// Performs a call as steps of the process.
-    fn step<'a, T: Send + 'a>(
+    pub(super) fn step<'a, T: Send + 'a>(
         &'a self,
         call: impl Future<Output = Result<T, StoreError>> + Send + 'a,
     ) -> BoxFuture<'a, Result<T, StoreError>> {

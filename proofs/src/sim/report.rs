@@ -23,8 +23,16 @@ pub struct Report {
     pub prefixes: u64,
     /// Sub-agents.
     pub sub_agents: u64,
-    /// Commands of clients.
+    /// Commands of clients that a host acknowledged.
     pub commands: u64,
+    /// Commands that a client sent again.
+    pub retries: u64,
+    /// Forked sessions.
+    pub forks: u64,
+    /// Rewound conversations.
+    pub rewinds: u64,
+    /// Connections of clients that follow a session.
+    pub connections: u64,
     /// Virtual milliseconds.
     pub virtual_ms: u64,
     /// A hash of all observations: equal for equal runs.
@@ -42,6 +50,10 @@ impl Report {
         self.prefixes += other.prefixes;
         self.sub_agents += other.sub_agents;
         self.commands += other.commands;
+        self.retries += other.retries;
+        self.forks += other.forks;
+        self.rewinds += other.rewinds;
+        self.connections += other.connections;
         self.virtual_ms += other.virtual_ms;
         self.fingerprint ^= other.fingerprint;
     }

@@ -84,6 +84,36 @@ pub enum Violation {
     /// A budget was exceeded by more than the open calls.
     #[error("a budget was exceeded: {0}")]
     OverBudget(String),
+    /// A command that a host acknowledged is not in the journal.
+    #[error("an acknowledged command is not in the journal: {0}")]
+    CommandLost(String),
+    /// A command is in the journal twice, or in another session too.
+    #[error("a command was carried out twice: {0}")]
+    CommandTwice(String),
+    /// A host replied what it must not reply.
+    #[error("a wrong reply of the host: {0}")]
+    WrongReply(String),
+    /// Two answers to one question were accepted, or the loser learned a wrong winner.
+    #[error("a question has the wrong answer: {0}")]
+    WrongAnswer(String),
+    /// A client that follows a session missed an event, or saw one twice.
+    #[error("a follower missed an event or saw one twice: {0}")]
+    FollowerGap(String),
+    /// A view is not what the events of the session say.
+    #[error("a view differs from the journal: {0}")]
+    WrongView(String),
+    /// A request contains messages that the user left behind.
+    #[error("a request contains rewound messages: {0}")]
+    NotRewound(String),
+    /// A tool or a request uses another permission mode or model than the client chose.
+    #[error("a choice of a client does not apply: {0}")]
+    WrongChoice(String),
+    /// A fork and its origin are mixed up.
+    #[error("a fork and its origin are mixed up: {0}")]
+    WrongFork(String),
+    /// A session is not at rest, although nothing disturbs it any more.
+    #[error("a session does not come to rest: {0}")]
+    NeverRests(String),
     /// Recovery from a prefix of the journal failed.
     #[error("recovery after event {at}: {what}")]
     Prefix {

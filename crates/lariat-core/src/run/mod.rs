@@ -361,6 +361,11 @@ impl Run {
         self.state.pending_permissions()
     }
 
+    /// Returns whether a message waits in a queue of this run.
+    pub fn is_queued(&self, message: MessageId) -> bool {
+        self.state.is_queued(message)
+    }
+
     /// Returns the request for more budget that waits for an answer.
     pub fn pending_budget_request(&self) -> Option<crate::id::RequestId> {
         self.state.budget.asked.as_ref().map(|asked| asked.id)

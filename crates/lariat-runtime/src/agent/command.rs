@@ -71,7 +71,8 @@ impl Agent {
     /// is durable.
     ///
     /// # Errors
-    /// [`AgentError::NotAsked`] if the command answers a request that does not wait any more; nothing is recorded then.
+    /// [`AgentError::NotAsked`] if the command answers a request, or removes a message, that does not wait any more; nothing is
+    /// recorded then.
     /// [`AgentError::TaskLost`] if the run stopped while it wrote: read the journal to learn whether the command is in it.
     pub async fn record_command(
         &self,
@@ -98,6 +99,20 @@ impl Agent {
         }
         let config = &self.shared.config;
         self.borrow(async |context, _| context.record_command(config, command, effects).await).await
+    }
+
+    /// Records the command that created the session, with what the client chose. The session may be a fork that contains a run
+    /// without an end, which stays interrupted until it is recovered. Returns the position of the record.
+    ///
+    /// # Errors
+    /// If a run is active, an effect needs one, or the journal cannot be written.
+    pub async fn record_creation(
+        &self,
+        command: CommandRecord,
+        effects: Vec<CommandEffect>,
+    ) -> Result<u64, AgentError> {
+        let config = &self.shared.config;
+        self.borrow(async |context, _| context.record_creation(config, command, effects).await).await
     }
 
     /// Records what an earlier command did, in one write. Without effects, it only makes sure that this process is the writer

@@ -513,6 +513,28 @@ impl AgentContext {
         effects: Vec<CommandEffect>,
     ) -> Result<u64, AgentError> {
         self.refresh().await?;
+        self.write_command(config, command, effects).await
+    }
+
+    /// Records the command that created the session. A fork may contain a loop that has not ended: it stays interrupted.
+    pub(super) async fn record_creation(
+        &mut self,
+        config: &AgentLoopConfig,
+        command: CommandRecord,
+        effects: Vec<CommandEffect>,
+    ) -> Result<u64, AgentError> {
+        match self.refresh().await {
+            Ok(()) | Err(BeginError::Interrupted(_)) => self.write_command(config, command, effects).await,
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn write_command(
+        &mut self,
+        config: &AgentLoopConfig,
+        command: CommandRecord,
+        effects: Vec<CommandEffect>,
+    ) -> Result<u64, AgentError> {
         self.record_imports(config).await?;
         let by = command.by.clone();
         let accepted = self.new_record(config, AgentEvent::CommandAccepted(Box::new(command)));
@@ -552,6 +574,12 @@ impl AgentContext {
         effects: Vec<CommandEffect>,
         records: &mut Vec<EventRecord>,
     ) -> Result<(), AgentError> {
+        let is_queued = |id: MessageId| self.queued.iter().any(|(_, message)| message.id() == id);
+        let is_gone =
+            |effect: &CommandEffect| matches!(effect, CommandEffect::Unqueue(id) if !is_queued(*id));
+        if effects.iter().any(is_gone) {
+            return Err(AgentError::NotAsked);
+        }
         let (redactor, mut tip) = (&config.ports.redactor, self.base);
         for mut effect in effects {
             match &mut effect {

@@ -39,8 +39,8 @@ pub enum AgentError {
     /// queued. Nothing was carried out: review the plan again.
     #[error("the plan changed after it was shown; nothing was carried out")]
     PlanChanged,
-    /// The answer belongs to a request that does not wait any more.
-    #[error("the run does not wait for this answer any more")]
+    /// The answer belongs to a request that does not wait any more, or the message to remove does not wait any more.
+    #[error("the run does not wait for this answer any more, or the message to remove was delivered")]
     NotAsked,
     /// No message waits in a queue.
     #[error("no message waits in a queue")]

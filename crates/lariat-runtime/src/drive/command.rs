@@ -115,7 +115,7 @@ impl RunCommand {
 pub(crate) enum CommandReply {
     /// The command is durable, at this position.
     Recorded(u64),
-    /// The run does not wait for this answer any more. Nothing was recorded.
+    /// The run does not wait for this answer any more, or the message does not wait any more. Nothing was recorded.
     NotAsked,
     /// The run ended first. Nothing was recorded.
     RunEnded,

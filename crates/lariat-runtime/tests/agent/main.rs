@@ -11,6 +11,7 @@
 
 mod background_agents;
 mod budgets;
+mod commands;
 mod compaction;
 mod control;
 mod findings;

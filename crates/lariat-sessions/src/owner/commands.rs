@@ -111,10 +111,11 @@ impl Owner {
                 self.check_idle("compact the conversation").await?;
                 let (agent, id) = (self.agent().await?, accepted.id);
                 let compacted = agent.compact_by_command(accepted.record, focus.as_deref()).await;
-                match (compacted, self.receipt_of(id).await) {
-                    (_, Ok(receipt)) => Ok(receipt),
-                    (Err(error), Err(_)) => Err(problems::from_agent(&error)),
-                    (Ok(_), Err(problem)) => Err(problem),
+                // A compaction that is refused may be recorded too. If the store cannot tell, neither can the host.
+                match (self.entry.command(id.as_str()).await?, compacted) {
+                    (Some((seq, _)), _) => Ok(Receipt::new(id, seq)),
+                    (None, Err(error)) => Err(problems::from_agent(&error)),
+                    (None, Ok(_)) => Err(problems::owner_lost()),
                 }
             }
             Action::UndoCompaction { compaction } => {
@@ -360,9 +361,10 @@ impl Owner {
 
     async fn edit_queue(&mut self, accepted: Accepted, edit: Edit) -> Result<Receipt, Problem> {
         let queue = self.entry.fold().await?.queue();
+        let gone = || Problem::new(ProblemCode::NotFound, "the message does not wait any more");
         let find = |id: &MessageId| {
             let found = queue.iter().find(|queued| queued.message_id == *id);
-            found.ok_or_else(|| Problem::new(ProblemCode::NotFound, "the message does not wait any more"))
+            found.ok_or_else(gone)
         };
         let effects = match edit {
             Edit::Remove { message_id } => vec![CommandEffect::Unqueue(find(&message_id)?.message_id)],
@@ -389,7 +391,11 @@ impl Owner {
             }
             _ => return Err(unsupported("the host does not know this change of the queue")),
         };
-        self.record(accepted, effects).await
+        match self.record(accepted, effects).await {
+            // The run, which may just have been recovered, delivered it meanwhile.
+            Err(problem) if problem.code == ProblemCode::AlreadyAnswered => Err(gone()),
+            result => result,
+        }
     }
 
     async fn set_mode(&mut self, accepted: Accepted, mode: &str) -> Result<Receipt, Problem> {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use lariat_api::{AskId, CommandId, Problem, ProblemCode, Receipt};
-use lariat_core::event::{AgentEvent, Event};
+use lariat_core::event::{AgentEvent, CommandRecord, Event};
 use lariat_core::id::MessageId;
 use lariat_core::session::TreeChanges;
 use lariat_runtime::{Agent, AgentError, CommandEffect};
@@ -28,6 +28,24 @@ impl Owner {
     ) -> Result<Receipt, Problem> {
         self.recover().await?;
         record(&self.agent().await?, &self.entry, accepted, effects).await
+    }
+
+    /// Records the creation of a fork, which another client may use already.
+    pub(super) async fn finish_creation(
+        &mut self,
+        record: CommandRecord,
+        effects: Vec<CommandEffect>,
+    ) -> Result<(), Problem> {
+        let agent = self.agent().await?;
+        let recorded = match self.run {
+            Some(_) => agent.record_command(record, effects).await,
+            None => agent.record_creation(record, effects).await,
+        };
+        if let Some(hosted) = self.hosted.take_if(|_| self.run.is_none()) {
+            // The next command builds an agent with the model and the mode that the client chose.
+            hosted.close().await;
+        }
+        recorded.map(drop).map_err(|error| problems::from_agent(&error))
     }
 
     /// Returns the receipt of a command that the journal has.

@@ -11,6 +11,7 @@
 mod asks;
 mod commands;
 mod conformance;
+mod creation;
 mod fixture;
 mod local_hosts;
 mod marking_agents;

@@ -74,6 +74,8 @@ pub enum Operation {
     Snapshot,
     /// Storing or reading a blob.
     Blob,
+    /// Forking a session.
+    Fork,
 }
 
 /// Information about an append for a plan.

@@ -16,7 +16,7 @@ use lariat_test::{EPOCH, ScriptedModel, SeededEntropy, SeededRandom};
 
 use super::super::World;
 use super::super::choice::{ChoiceKind, Choices};
-use super::super::disk::Disk;
+use super::super::disk::{Disk, TornBatches};
 use super::super::report::{Failure, Report};
 use super::super::steps::{Halt, Steps};
 use super::super::violation::Violation;
@@ -51,7 +51,7 @@ impl Tree {
     pub(super) fn new(seed: &SeededRandom, choices: Choices) -> Self {
         let setting = Setting::new(seed);
         let (clock, book) = (WallClock::new(), Book::default());
-        let disk = Disk::new(seed, Arc::new(clock.clone()), &choices);
+        let disk = Disk::new(seed, Arc::new(clock.clone()), &choices, TornBatches::All);
         let model = Arc::new(ports::model(seed, &setting, &clock, &choices));
         let watch = Arc::new(Watch::new(setting.clone(), book, choices));
         let entropy = Arc::new(SeededEntropy::new(seed.fork("entropy").bits()));

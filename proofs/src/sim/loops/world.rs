@@ -27,7 +27,7 @@ use lariat_test::{
 use serde_json::json;
 
 use super::super::choice::{ChoiceKind, Choices};
-use super::super::disk::Disk;
+use super::super::disk::{Disk, TornBatches};
 use super::super::witness::{Book, WitnessedStore};
 use super::loop_ports::LoopPorts;
 use super::watch::{LoopWatch, Watch};
@@ -65,7 +65,7 @@ impl World {
         let mut random = seed.fork("world");
         let clock = VirtualClock::new();
         let session_id = SessionId::from("sim");
-        let (disk, book) = (Disk::new(seed, clock.shared(), &choices), Book::default());
+        let (disk, book) = (Disk::new(seed, clock.shared(), &choices, TornBatches::All), Book::default());
         let store = Arc::new(WitnessedStore { store: Arc::clone(&disk.store), book: book.clone() });
         let interest = if random.chance(60) { HookInterest::All } else { HookInterest::None };
         let watch =

@@ -40,8 +40,12 @@ impl Driver {
         }
     }
 
-    /// Whether the run waits for an answer. The first answer wins, also while the permission check judges it.
+    /// Whether the run waits for an answer, and a message that is to leave its queue still waits. The first answer wins, also
+    /// while the permission check judges it.
     fn is_asked(&self, effect: &CommandEffect) -> bool {
+        if let CommandEffect::Unqueue(message) = effect {
+            return self.run.is_queued(*message);
+        }
         let CommandEffect::AnswerPermission(request, _) = effect else { return true };
         let is_pending = self.run.pending_permissions().any(|pending| pending.id == *request);
         is_pending && !self.judged_answers.contains(request)

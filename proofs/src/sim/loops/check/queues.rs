@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use lariat_core::event::{AgentEvent, Event, RecordedMessage};
+use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::{LoopId, MessageId};
 use lariat_core::session::SessionFold;
 
@@ -19,7 +19,8 @@ pub(in crate::sim) fn check(events: &[Event]) -> Result<(), Violation> {
             AgentEvent::ParallelLoopEnd { selected_loop_id, .. } => {
                 unselected.remove(selected_loop_id);
             }
-            AgentEvent::MessageEnd { message: RecordedMessage::Earlier(message) } => {
+            // A message that a run begins with is recorded again, under the same id.
+            AgentEvent::MessageEnd { message } => {
                 done.insert(message.id());
             }
             AgentEvent::MessageUnqueued { message_id } => {
