@@ -7,7 +7,7 @@ use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_core::store::StoreError;
 
-use super::{FaultyStore, Journal, Operation};
+use super::{FaultyStore, StoredJournal, Operation};
 
 impl FaultyStore {
     /// Creates a session that shares the first events of another one, and continues with its own. A crash leaves the whole fork,
@@ -26,11 +26,11 @@ impl FaultyStore {
         if let Some(journal) = state.journals.get(to) {
             return Err(StoreError::Conflict { expected: 0, actual: journal.present.len() as u64 });
         }
-        let fork = Journal {
+        let fork = StoredJournal {
             acknowledged: shared.clone(),
             present: shared,
             origin: Some(from.clone()),
-            ..Journal::default()
+            ..StoredJournal::default()
         };
         state.journals.insert(to.clone(), fork);
         Ok(())
