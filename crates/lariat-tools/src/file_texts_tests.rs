@@ -133,7 +133,8 @@ fn full_cache_is_cleared() {
     assert!(texts.by_stamp("small", &stamp).is_some() && texts.by_stamp("large", &stamp).is_some());
     add("more", "y");
     assert!(texts.by_stamp("small", &stamp).is_none() && texts.by_stamp("large", &stamp).is_none());
-    assert_eq!((texts.lock().bytes, texts.lock().texts.len()), (1, 1));
+    let sizes = |state: &State| (state.bytes, state.texts.len());
+    assert_eq!(sizes(&texts.lock()), (1, 1));
     (0..=MAX_PATHS).for_each(|number| add(&format!("path-{number}"), "y"));
     assert!(texts.lock().paths.len() <= MAX_PATHS);
 }
