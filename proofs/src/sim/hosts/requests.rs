@@ -172,7 +172,6 @@ impl Connection {
         if page.sessions.iter().any(|session| session.archived.session_id == *session_id) {
             return Ok(());
         }
-        // The session may have answered meanwhile, because no client was attached.
         // Of a session that this host does not use, it reads the newest events only.
         let has_recent_plan = self.process.store.inspect(session_id, |events| {
             let mut newest = events.iter().rev().take(LISTED_EVENTS);

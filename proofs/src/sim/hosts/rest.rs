@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_api::{Action, Edit, ProblemCode, SessionStatus};
+use lariat_api::{Action, AskPolicy, Edit, ProblemCode, SessionStatus};
 use lariat_core::id::SessionId;
 use lariat_sessions::Local;
 use lariat_test::SeededRandom;
@@ -101,7 +101,10 @@ async fn settle(
             SessionStatus::RequiresAction | SessionStatus::Idle | SessionStatus::Closed => {
                 match view.asks.first() {
                     Some(ask) => {
-                        connection.find_waiting(session_id).await?;
+                        // With the other policy, questions come and go.
+                        if connection.process.setting.ask_policy == AskPolicy::Wait {
+                            connection.find_waiting(session_id).await?;
+                        }
                         answer_to(ask, random)
                     }
                     None if !view.queue.is_empty() => Action::EditQueue { edit: Edit::Resume },
