@@ -114,7 +114,8 @@ impl<'a> Executor<'a> {
     /// Adds a task; a later step polls it for the first time.
     pub fn spawn(&mut self, future: impl Future<Output = ()> + 'a) -> TaskId {
         let task = TaskId(self.tasks.len());
-        let flag = Arc::new(ReadyFlag { task, woken: AtomicBool::new(false), ready: Arc::clone(&self.ready) });
+        let flag =
+            Arc::new(ReadyFlag { task, woken: AtomicBool::new(false), ready: Arc::clone(&self.ready) });
         let waker = Waker::from(Arc::clone(&flag));
         waker.wake_by_ref();
         self.tasks.push(Some(ExecutorTask { future: Box::pin(future), flag, waker }));

@@ -1,9 +1,10 @@
 //! Runs proofs with planted mistakes: each mistake must make its proof find a fault.
 //!
 //! A proof runs once per mistake, in a process of its own, until its first fault (`--until-fault`); its exit code is
-//! then 1. Before that it runs without a mistake and must find none, so that a fault is evidence of the mistake.
+//! then 1. It also runs without a mistake and must find none, so that a fault is evidence of the mistake.
 
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Result, bail};
 
@@ -14,6 +15,10 @@ use crate::workspace::Workspace;
 
 /// The binaries of the proofs that catch mistakes in the product.
 pub(super) const NAMES: [&str; 5] = ["simulate", "budgets", "escape", "undo", "shell"];
+/// The proofs in which nothing depends on time, so that several runs do not disturb each other.
+const DETERMINISTIC: [&str; 2] = ["simulate", "budgets"];
+/// Runs of them at the same time.
+const AT_ONCE: usize = 2;
 /// The crate with the proofs, and what they need of it.
 const PACKAGE: &str = "-p lariat-proofs --no-default-features --features simulate,tools,guard";
 const PROFILE: &str = "proof";
@@ -70,14 +75,9 @@ fn split(arguments: &[String]) -> (Option<&str>, Vec<String>) {
     (name, rest)
 }
 
-/// Runs a proof with the mistakes whose names start with `name`. Returns whether it caught all of them.
+/// Runs a proof without a mistake and with each whose name starts with `name`. Returns whether it found a fault exactly with the
+/// mistakes.
 fn run(workspace: &Workspace, proof: &str, name: Option<&str>, arguments: &[String]) -> Result<bool> {
-    let copy = SourceCopy::new(workspace, COPY);
-    let program = copy.program(PROFILE, proof).with_arguments(["--until-fault"]).with_arguments(arguments);
-    let control = Outcome::of(program.exit_code_and_output(workspace)?);
-    if !matches!(control, Outcome::NoFault) {
-        bail!("`{proof}` fails without a mistake: {}", control.first_line());
-    }
     let mistakes = all(workspace)?;
     let is_wanted = |mistake: &&Mistake| {
         mistake.proof.as_deref() == Some(proof) && name.is_none_or(|name| mistake.name.starts_with(name))
@@ -86,25 +86,68 @@ fn run(workspace: &Workspace, proof: &str, name: Option<&str>, arguments: &[Stri
     if mistakes.is_empty() {
         bail!("no mistake of `{proof}` starts with `{}`", name.unwrap_or_default());
     }
-    let mut caught = 0;
-    for mistake in &mistakes {
-        let program = program.clone().with_environment(SWITCH, &mistake.name);
-        let outcome = Outcome::of(program.exit_code_and_output(workspace)?);
-        if let (Outcome::Fault(output), Some(_)) = (&outcome, name) {
+    let copy = SourceCopy::new(workspace, COPY);
+    let program = copy.program(PROFILE, proof).with_arguments(["--until-fault"]).with_arguments(arguments);
+    // The run without a mistake is the longest.
+    let queue = Mutex::new(std::iter::once(None).chain(mistakes.iter().copied().map(Some)));
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let results = Mutex::new(Results::default());
+    std::thread::scope(|scope| {
+        let at_once = if DETERMINISTIC.contains(&proof) { AT_ONCE } else { 1 };
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                while let Some(mistake) = next() {
+                    let program = match mistake {
+                        Some(mistake) => program.clone().with_environment(SWITCH, &mistake.name),
+                        None => program.clone(),
+                    };
+                    let outcome = match program.exit_code_and_output(workspace) {
+                        Ok(ended) => Outcome::of(ended),
+                        Err(error) => Outcome::Broken(None, format!("{error:#}")),
+                    };
+                    let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+                    results.add(mistake, outcome, name.is_some());
+                }
+            });
+        }
+    });
+    let Results { control, caught } = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some(control) = control {
+        bail!("`{proof}` fails without a mistake: {control}");
+    }
+    println!("{caught} of {} planted mistakes caught", mistakes.len());
+    Ok(caught == mistakes.len())
+}
+
+/// What the runs of a proof found.
+#[derive(Default)]
+struct Results {
+    /// What the run without a mistake found, which should be nothing.
+    control: Option<String>,
+    caught: usize,
+}
+
+impl Results {
+    /// Prints and keeps the outcome with a mistake, or with none.
+    fn add(&mut self, mistake: Option<&Mistake>, outcome: Outcome, prints_fault: bool) {
+        let Some(mistake) = mistake else {
+            self.control =
+                Some(outcome).filter(|outcome| *outcome != Outcome::NoFault).map(|o| o.first_line());
+            return;
+        };
+        if let (Outcome::Fault(output), true) = (&outcome, prints_fault) {
             print!("{output}");
         }
         let line: String = outcome.first_line().chars().take(120).collect();
         match outcome {
             Outcome::Fault(_) => {
-                caught += 1;
+                self.caught += 1;
                 println!("{:<26} caught by {line}", mistake.name);
             }
             Outcome::NoFault => println!("{:<26} NOT CAUGHT", mistake.name),
             Outcome::Broken(..) => println!("{:<26} NOT CAUGHT: {line}", mistake.name),
         }
     }
-    println!("{caught} of {} planted mistakes caught", mistakes.len());
-    Ok(caught == mistakes.len())
 }
 
 /// The result of a proof.

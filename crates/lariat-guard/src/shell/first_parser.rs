@@ -177,9 +177,9 @@ impl<'a> TreeWalk<'a> {
             _ => {}
         }
         let of = match *parent {
-            NodeFrame::Command(index) | NodeFrame::Redirected(Some(index)) | NodeFrame::Heredoc(Some(index)) => {
-                Some(index)
-            }
+            NodeFrame::Command(index)
+            | NodeFrame::Redirected(Some(index))
+            | NodeFrame::Heredoc(Some(index)) => Some(index),
             _ => None,
         };
         let is_arithmetic = matches!(*parent, NodeFrame::Arithmetic);

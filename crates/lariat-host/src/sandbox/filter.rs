@@ -119,7 +119,11 @@ const BLOCKED: &[(libc::c_long, &str)] = &[
 
 /// The same, for calls that are blocked only with certain arguments.
 const KERNEL: &[SyscallRule] = &[
-    SyscallRule { call: libc::SYS_unshare, when: ArgumentMatch::Any(0, NAMESPACES), then: SyscallAction::Ask },
+    SyscallRule {
+        call: libc::SYS_unshare,
+        when: ArgumentMatch::Any(0, NAMESPACES),
+        then: SyscallAction::Ask,
+    },
     SyscallRule { call: libc::SYS_clone, when: ArgumentMatch::Any(0, NAMESPACES), then: SyscallAction::Ask },
     // Its flags are behind a pointer, which a filter cannot read; libraries fall back to `clone`.
     fail(libc::SYS_clone3, libc::ENOSYS),
@@ -133,7 +137,11 @@ const KERNEL: &[SyscallRule] = &[
         when: ArgumentMatch::Is(1, u32::MAX, libc::TIOCSTI as u32),
         then: SyscallAction::Ask,
     },
-    SyscallRule { call: libc::SYS_ioctl, when: ArgumentMatch::Is(1, u32::MAX, TIOCLINUX), then: SyscallAction::Ask },
+    SyscallRule {
+        call: libc::SYS_ioctl,
+        when: ArgumentMatch::Is(1, u32::MAX, TIOCLINUX),
+        then: SyscallAction::Ask,
+    },
     // Its flags are behind a pointer, which a filter cannot read; libraries fall back to `openat`.
     fail(libc::SYS_openat2, libc::ENOSYS),
     // Sets the bits that make a program run with the permissions of the file's owner or group.
@@ -246,8 +254,11 @@ pub(super) fn has_open_flags(call: libc::c_long) -> bool {
 
 /// Builds the seccomp program for these groups.
 pub(super) fn program(parts: FilterParts) -> Filter {
-    let rare =
-        [SyscallRule { call: libc::SYS_socket, when: ArgumentMatch::NoneOf(0, FAMILIES), then: SyscallAction::Ask }];
+    let rare = [SyscallRule {
+        call: libc::SYS_socket,
+        when: ArgumentMatch::NoneOf(0, FAMILIES),
+        then: SyscallAction::Ask,
+    }];
     let starts = [ask(libc::SYS_execve), ask(libc::SYS_execveat)];
     let refused: Vec<SyscallRule> = BLOCKED.iter().map(|(call, _)| ask(*call)).collect();
     let lines = refused

@@ -50,7 +50,8 @@ impl Remote {
     }
 
     async fn check_alive(&self) -> Result<(), ExchangeError> {
-        let request = OutgoingRequest::get("/v1/host".to_owned()).request().map_err(ExchangeError::Refused)?;
+        let request =
+            OutgoingRequest::get("/v1/host".to_owned()).request().map_err(ExchangeError::Refused)?;
         match timeout(self.patience.response, Exchange::start(&self.socket, request)).await {
             // An answer of any kind shows that the host is alive; the request itself reports a lost connection.
             Ok(_) => Ok(()),

@@ -18,7 +18,6 @@ fn creations(journal: &[Event], session_id: &SessionId) -> usize {
     journal.iter().filter(is_creation).count()
 }
 
-/// Found by the simulator (world `hosts`).
 #[tokio::test]
 async fn session_that_two_clients_create_at_once_is_created_once() {
     let fixture = Fixture::new([]).await;
@@ -32,7 +31,6 @@ async fn session_that_two_clients_create_at_once_is_created_once() {
     assert_eq!(creations(&journal, &session_id), 1, "{journal:#?}");
 }
 
-/// Found by the simulator (world `hosts`).
 #[tokio::test]
 async fn repeated_fork_gets_the_title_that_a_crash_left_out() {
     let fixture = Fixture::new([Reply::text("hello")]).await;

@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 
 use super::lines::{self, JsonLine, text, timestamp};
 use super::{
-    ImportedEvent, ImportedSession, InterchangeError, Note, ImportSegment, SessionInfo, derive_id, title_of,
+    ImportSegment, ImportedEvent, ImportedSession, InterchangeError, Note, SessionInfo, derive_id, title_of,
 };
 
 /// Prefix of the kind of extension messages that contain a line.

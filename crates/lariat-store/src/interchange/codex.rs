@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 
 use super::lines::{self, JsonLine, count, object, text, timestamp};
 use super::{
-    ImportedEvent, ImportedSession, InterchangeError, Note, ImportSegment, SessionInfo, derive_id, title_of,
+    ImportSegment, ImportedEvent, ImportedSession, InterchangeError, Note, SessionInfo, derive_id, title_of,
 };
 
 /// Prefix of the kind of extension messages that contain an item without a counterpart.

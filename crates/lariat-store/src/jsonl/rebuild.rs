@@ -148,7 +148,8 @@ fn choose_fitting<R: Read + Seek>(
     }
     for after in next {
         let body = lines.body(after)?;
-        let fits = |entry: &&RebuiltRecord| entry.seq + 1 == after.seq && after.chain == entry.chain.then(&body);
+        let fits =
+            |entry: &&RebuiltRecord| entry.seq + 1 == after.seq && after.chain == entry.chain.then(&body);
         if let Some(entry) = several.iter().find(fits) {
             return Ok(Some(*entry));
         }

@@ -2,7 +2,7 @@
 //!
 //! Each side has half of the width. For reading, a line is cut there; for approval, it continues in the next row.
 
-use super::{NumberedPieces, Pieces, DiffPurpose, gutter};
+use super::{DiffPurpose, NumberedPieces, Pieces, gutter};
 use crate::theme::{Style, Theme};
 use crate::{painted, text};
 

@@ -7,7 +7,7 @@ use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_core::store::StoreError;
 
-use super::{FaultyStore, StoredJournal, Operation};
+use super::{FaultyStore, Operation, StoredJournal};
 
 impl FaultyStore {
     /// Creates a session that shares the first events of another one, and continues with its own. A crash leaves the whole fork,

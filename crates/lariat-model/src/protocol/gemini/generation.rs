@@ -63,7 +63,8 @@ impl GeminiLevel {
     }
 }
 
-const FOUR: &[GeminiLevel] = &[GeminiLevel::Minimal, GeminiLevel::Low, GeminiLevel::Medium, GeminiLevel::High];
+const FOUR: &[GeminiLevel] =
+    &[GeminiLevel::Minimal, GeminiLevel::Low, GeminiLevel::Medium, GeminiLevel::High];
 const THREE: &[GeminiLevel] = &[GeminiLevel::Low, GeminiLevel::Medium, GeminiLevel::High];
 
 const fn early(thinking: ThinkingControl) -> ModelTraits {

@@ -166,7 +166,8 @@ impl EventInterpreter {
         let Some(item) = &event.item else { return Ok(()) };
         let (id, number) = (text(item, "id"), event.output_index.and_then(|index| index.0));
         // An item that is announced twice is still one item.
-        let same = |known: &OutputItem| !known.done && !id.is_empty() && known.id == id && known.number == number;
+        let same =
+            |known: &OutputItem| !known.done && !id.is_empty() && known.id == id && known.number == number;
         let known = self.items.iter().rposition(same);
         let position = known.unwrap_or_else(|| self.begin(id, number));
         if text(item, "type") == "function_call" {
