@@ -416,5 +416,5 @@ async fn tools_know_to_which_branch_a_call_belongs() {
     session.run_branches("go", &["a", "b"].map(agent), Arc::new(PickFirstEvaluation)).await.unwrap();
     seen.lock().unwrap().sort();
     session.run("and on").await.unwrap();
-    assert_eq!(*seen.lock().unwrap(), ["s.a.1", "s.b.2", "s"]);
+    assert_eq!(*seen.lock().unwrap(), ["s.a.0", "s.b.1", "s"]);
 }
