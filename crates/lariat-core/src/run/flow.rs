@@ -294,9 +294,10 @@ impl Run {
         if let Some(op) = self.deadline.take() {
             self.out.push_back(Effect::Abandon { op });
         }
+        // Before the usage is read: what a prepared compaction cost is part of it.
+        self.abandon_prepared();
         let usage = self.state.usage;
         let ending = RunEnd { outcome: outcome.clone(), usage, turns: self.state.turns };
-        self.abandon_prepared();
         let messages = std::mem::take(&mut self.state.produced);
         let rejection = self.state.rejection.clone();
         if !messages.is_empty() {

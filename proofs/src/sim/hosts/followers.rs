@@ -37,15 +37,23 @@ enum Lost {
     Broken(Violation),
 }
 
+/// The longest pause before a follower connects again. It grows up to the other while there is no session: a run may take hours, and
+/// connecting in vain all the time would use up the steps of the process.
+const LONGEST_PAUSE_MS: u64 = 5_000;
+const LONGEST_WAIT_MS: u64 = 120_000;
+
 /// Follows a session as long as the process lives.
 pub(super) async fn follow(process: Arc<Process>, host: Local, number: usize) {
     let Some(seen) = process.followers.get(number).cloned() else { return };
     let mut random = process.random.fork(&format!("follower {number}"));
+    let mut longest = LONGEST_PAUSE_MS;
     loop {
         process.steps.pass().await;
         match connect(&process, &host, &seen, &mut random).await {
-            Ok(()) => {}
-            Err(Lost::Problem(problem)) if is_expected(&process, &problem) => {}
+            Ok(()) => longest = LONGEST_PAUSE_MS,
+            Err(Lost::Problem(problem)) if is_expected(&process, &problem) => {
+                longest = (longest * 2).min(LONGEST_WAIT_MS);
+            }
             Err(Lost::Problem(problem)) => {
                 let session_id = lock(&seen).session_id.clone();
                 return process
@@ -54,7 +62,7 @@ pub(super) async fn follow(process: Arc<Process>, host: Local, number: usize) {
             }
             Err(Lost::Broken(violation)) => return process.watch.report(violation),
         }
-        process.sleep(1 + random.below(5_000)).await;
+        process.sleep(1 + random.below(longest)).await;
     }
 }
 

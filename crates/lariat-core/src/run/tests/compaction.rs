@@ -6,6 +6,8 @@ use super::harness::Harness;
 use super::invariants::{self, own};
 use super::scenario::*;
 use crate::event::{AgentEvent, CompactionCause, RunOutcome};
+use crate::model::ProviderError;
+use crate::usage::Usage;
 
 fn refusals(harness: &Harness) -> Vec<(CompactionCause, String)> {
     let refused = |event: &AgentEvent| match event {
@@ -186,6 +188,20 @@ fn prepared_compaction_is_applied_at_the_end_of_the_run() {
     assert!(harness.is_before("event Compaction", "event AgentEnd"));
     assert_eq!(harness.conversation(), ["user: question 0", "user: and now?", "assistant: fine"]);
     invariants::check(&harness);
+}
+
+/// Found by the simulator: `AgentEnd` was recorded without what the compaction cost.
+#[test]
+fn failed_run_includes_the_usage_of_a_compaction_that_it_discards() {
+    let failure = fails(ProviderError::Auth("no".into()));
+    let scenario = catalogue::prepared_at_the_end().scripted(|script| script.replies = [failure].into());
+    let harness = scenario.play();
+    assert!(harness.is_before("event CompactionRefused", "event AgentEnd"));
+    let end = own(&harness.journal).find_map(|event| match event {
+        AgentEvent::AgentEnd { usage, .. } => Some(*usage),
+        _ => None,
+    });
+    assert_eq!(end, Some(Usage::new(3, 1)));
 }
 
 #[test]
