@@ -15,7 +15,7 @@ use lariat_proofs::sim::{Failure, Report, World, explain, simulate};
 const USAGE: &str = "\
 usage: simulate [--seeds N] [--start SEED] [--threads N]   run N seeds [default: 10000]
        simulate --seed SEED [--log]                        run one seed twice; tell the shortest run that fails [--log: everything observed]
-       simulate --until-fault [--seeds N]                  run N seeds in order until one fails [default: 20000]
+       simulate --until-fault [--seeds N]                  run N seeds in order until one fails [default: 5000]
 
 options: --world NAME   one world only: loops, agents, hosts";
 
@@ -83,7 +83,7 @@ fn parse(arguments: Vec<String>) -> Result<Options, String> {
         }
     }
     if options.seeds == 0 {
-        options.seeds = if options.until_fault { 20_000 } else { 10_000 };
+        options.seeds = if options.until_fault { 5_000 } else { 10_000 };
     }
     Ok(options)
 }
