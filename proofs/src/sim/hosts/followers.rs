@@ -38,7 +38,7 @@ enum Lost {
 }
 
 /// The longest pause before a follower connects again. It grows up to the other while there is no session: a run may take hours, and
-/// connecting in vain all the time would use up the steps of the process.
+/// so many connections would use up the steps of the process.
 const LONGEST_PAUSE_MS: u64 = 5_000;
 const LONGEST_WAIT_MS: u64 = 120_000;
 
