@@ -17,7 +17,7 @@ use crate::{
 /// that a proof plants itself.
 const PROOFS: &[(&str, &str)] = &[
     // Enough seeds to hit every planted mistake, few enough to wait for.
-    ("simulate", "simulate --seeds 3000"),
+    ("simulate", "simulate --seeds 2000"),
     ("budgets", "budgets --trees 2000"),
     ("agents", "agents"),
     // The tests run other orders.
