@@ -94,7 +94,7 @@ async fn call(
     arguments: Value,
 ) -> Result<String, String> {
     let tool = tools.iter().find(|tool| tool.name() == name);
-    let tool = tool.ok_or_else(|| format!("there is no tool `{name}`"))?;
+    let tool = tool.ok_or_else(|| format!("the workbench has no tool `{name}`"))?;
     let context =
         ToolContext::new("call".into(), name, agent.into(), "loop".into(), CancellationToken::new());
     let done = tool.execute(arguments, context).await.map_err(|error| error.to_string())?;

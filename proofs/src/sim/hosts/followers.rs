@@ -37,7 +37,7 @@ enum Lost {
     Broken(Violation),
 }
 
-/// The longest pause before a follower connects again. It grows up to the other while there is no session: a run may take hours, and
+/// The longest pause before a follower connects again. It grows to the wait while the host knows no such session: a run may take hours, and
 /// so many connections would use up the steps of the process.
 const LONGEST_PAUSE_MS: u64 = 5_000;
 const LONGEST_WAIT_MS: u64 = 120_000;
