@@ -28,6 +28,8 @@ use crate::process::{CaptureLimits, End, Environment, Exit, Launch, Output, Proc
 
 /// Time limit of a git command.
 const TIME: Duration = Duration::from_secs(30);
+/// Age from which a temporary git directory is one that a killed process left: no command runs that long.
+const LEFTOVER_AGE: Duration = Duration::from_secs(60 * 60);
 /// Bytes of output to keep, half of them from the start.
 const OUTPUT_LIMIT: usize = 8 * 1024 * 1024;
 /// Maximum size of a repository's own files that are read, in bytes.
@@ -189,7 +191,7 @@ impl Git {
         let view = TemporaryGitDir::make(&self.scratch, &Directories::find(&self.work_tree)?)?;
         let ran = self.run(&view.0, words, TIME, &[0]).await;
         // The caller need not wait until the directory is removed.
-        drop(tokio::task::spawn_blocking(move || drop(view)));
+        drop(tokio::task::spawn_blocking(move || view.remove_leftovers()));
         ran
     }
 
@@ -233,6 +235,9 @@ impl Git {
     }
 }
 
+/// What the names of temporary git directories begin with.
+const PREFIX: &str = "git-";
+
 /// The temporary git directory; removed on drop.
 struct TemporaryGitDir(PathBuf);
 
@@ -242,7 +247,7 @@ impl TemporaryGitDir {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let extensions = extensions(&small_file(&directories.common.join("config"))?)?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let view = Self(scratch.join(format!("git-{}-{number}", std::process::id())));
+        let view = Self(scratch.join(format!("{PREFIX}{}-{number}", std::process::id())));
         rustix::fs::mkdir(&view.0, Mode::from_raw_mode(0o700)).map_err(io::Error::from)?;
         let version = u8::from(!extensions.is_empty());
         let format = format!("[core]\n\trepositoryFormatVersion = {version}\n{extensions}");
@@ -266,6 +271,22 @@ impl TemporaryGitDir {
             write(&view.0.join("info/exclude"), &exclude)?;
         }
         Ok(view)
+    }
+
+    /// Removes directories like this one that are much older: their processes were killed.
+    fn remove_leftovers(&self) {
+        let modified = |path: &Path| path.symlink_metadata()?.modified();
+        let (Ok(now), Some(Ok(entries))) = (modified(&self.0), self.0.parent().map(std::fs::read_dir)) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX)
+                && entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let age = modified(&entry.path()).ok().and_then(|then| now.duration_since(then).ok());
+            if is_ours && age.is_some_and(|age| age > LEFTOVER_AGE) {
+                drop(Self(entry.path()));
+            }
+        }
     }
 }
 

@@ -1,6 +1,5 @@
-//! Tests `lariat loop` and `lariat metrics` with the real program: decisions, differences, checks, limits, kills, other agents.
+//! Tests `lariat loop` and `lariat metrics` with the real program: decisions, differences, checks, limits, kills.
 
-use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::collector::Collector;
 use crate::fixture::{Fixture, RunResult, last_result, read_journal, signal, silence, text, wait, wait_for};
-use crate::kills::{Killed, UnkilledFiles, hang_while_saving_files, kill_and_wait, started_once};
+use crate::kills::{Killed, UnkilledFiles, started_once};
 use crate::pty::Pty;
 
 fn is_critic(request: &Request) -> bool {
@@ -21,7 +20,7 @@ fn is_critic(request: &Request) -> bool {
 }
 
 /// What the user said last in a request.
-fn last_message(request: &Request) -> String {
+pub(crate) fn last_message(request: &Request) -> String {
     let messages = request.body["messages"].as_array().unwrap();
     text(&messages.last().unwrap()["content"])
 }
@@ -31,7 +30,7 @@ fn iteration(request: &Request) -> usize {
     1 + request.body["messages"].to_string().matches("A reviewer compared the files").count()
 }
 
-fn decision(decision: &str, words: &str) -> Answer {
+pub(crate) fn decision(decision: &str, words: &str) -> Answer {
     let is = |name: &str| (decision == name).then_some(words);
     let confidence = (decision == "DONE").then_some(0.9);
     let answer = json!({
@@ -56,7 +55,7 @@ fn write_a_file(request: &Request) -> Answer {
 }
 
 /// A script of an actor and a critic. The critic gets the number of its review, from 1.
-fn script(critic: impl Fn(&Request, usize) -> Answer + Send + Sync + 'static) -> Script {
+pub(crate) fn script(critic: impl Fn(&Request, usize) -> Answer + Send + Sync + 'static) -> Script {
     Script::answer(move |request| {
         if !is_critic(request) {
             return write_a_file(request);
@@ -68,7 +67,7 @@ fn script(critic: impl Fn(&Request, usize) -> Answer + Send + Sync + 'static) ->
 }
 
 /// The journal of the loop, and its id.
-async fn loop_journal(fixture: &Fixture) -> (String, Vec<Event>) {
+pub(crate) async fn loop_journal(fixture: &Fixture) -> (String, Vec<Event>) {
     let store = fixture.store().await.unwrap();
     let mut query = lariat_core::archive::ListQuery::default();
     query.tag = Some("loop".to_owned());
@@ -78,7 +77,7 @@ async fn loop_journal(fixture: &Fixture) -> (String, Vec<Event>) {
 }
 
 /// The lines of the session file of the loop.
-fn exported(fixture: &Fixture, id: &str) -> Vec<Value> {
+pub(crate) fn exported(fixture: &Fixture, id: &str) -> Vec<Value> {
     fixture.run(&["sessions", "export", id, "--format", "codeloops"]).expect(0).lines()
 }
 
@@ -360,222 +359,6 @@ async fn interrupted_loop_says_how_to_continue() {
     assert!(ran.stderr.contains(&format!("lariat loop --resume {id}")), "{}", ran.stderr);
 }
 
-/// Writes a program for the test, outside the workspace.
-fn program(fixture: &Fixture, name: &str, script: &str) -> String {
-    let path = fixture.path(name);
-    std::fs::write(&path, script).unwrap();
-    path.display().to_string()
-}
-
-const ACTOR: &str = "echo \"$1\" >> prompts.log\nn=$(cat runs.log 2>/dev/null | wc -l)\necho run >> runs.log\n\
-    echo \"content $n\" > \"out-$n.txt\"\necho \"wrote out-$n.txt\"\necho careful >&2\n";
-const CRITIC: &str = "case \"$1\" in *out-1.txt*) echo '{\"decision\": \"DONE\", \"summary\": \"two files\", \"confidence\": 0.8}';;\n\
-    *) echo \"$1\"; echo '```json'; echo '{\"decision\": \"CONTINUE\", \"feedback\": \"one more file\"}'; echo '```';; esac\n";
-
-#[tokio::test(flavor = "multi_thread")]
-async fn other_programs_act_and_judge_without_a_model() {
-    let fixture = Fixture::new(Script::answer(|_| panic!("no model is needed"))).await;
-    let (actor, critic) = (program(&fixture, "actor.sh", ACTOR), program(&fixture, "critic.sh", CRITIC));
-    let (actor, critic) = (format!("sh {actor} {{prompt}}"), format!("sh {critic} '{{prompt}}'"));
-    fixture.write("prompt.md", "write two files; $(touch injected) \"quoted\"\n");
-    let ran = fixture.run(&["loop", "--actor", &actor, "--critic", &critic]).expect(0);
-    assert_eq!(ran.stdout, "two files\n", "{}", ran.stderr);
-    assert!(fixture.requests().is_empty(), "no model was asked");
-    assert!(!fixture.workspace().join("injected").exists(), "no shell reads the prompt");
-    let prompts = std::fs::read_to_string(fixture.workspace().join("prompts.log")).unwrap();
-    assert!(
-        prompts.contains("$(touch injected) \"quoted\"") && prompts.contains("one more file"),
-        "{prompts}"
-    );
-    let (id, journal) = loop_journal(&fixture).await;
-    let lines = exported(&fixture, &id);
-    assert_eq!(
-        (&lines[1]["actor_output"], &lines[1]["actor_stderr"]),
-        (&json!("wrote out-0.txt\n"), &json!("careful\n"))
-    );
-    assert_eq!(
-        (&lines[1]["critic_decision"], &lines[2]["critic_decision"]),
-        (&json!("CONTINUE"), &json!("DONE"))
-    );
-    let replies = journal.iter().filter(|event| match &event.event {
-        AgentEvent::MessagesImported { messages, .. } => {
-            messages.iter().any(|message| message.as_assistant().is_some())
-        }
-        _ => false,
-    });
-    assert_eq!(replies.count(), 2, "the conversation has what the program wrote");
-    let listed = fixture.run(&["undo", "--list"]).expect(0).stdout;
-    assert!(listed.contains("out-1.txt"), "undo knows what the program changed: {listed}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn killed_loop_does_not_run_a_finished_program_again() {
-    let fixture = Fixture::new(Script::answer(|_| panic!("no model is needed"))).await;
-    let actor = program(&fixture, "actor.sh", ACTOR);
-    let wait_file = fixture.path("hang");
-    std::fs::write(&wait_file, "").unwrap();
-    let hang =
-        format!("touch {0}.begun; while [ -e {0} ]; do sleep 0.05; done\n{CRITIC}", wait_file.display());
-    let critic = program(&fixture, "critic.sh", &hang);
-    let words = [format!("sh {actor} {{prompt}}"), format!("sh {critic} {{prompt}}")];
-    let child = fixture.spawn(&["loop", "write two files", "--actor", &words[0], "--critic", &words[1]]);
-    wait_for("the review", || Path::new(&format!("{}.begun", wait_file.display())).exists());
-    signal(&child, Signal::KILL);
-    wait(child);
-    std::fs::remove_file(&wait_file).unwrap();
-    let (id, _) = loop_journal(&fixture).await;
-    fixture.run(&["loop", "--resume", &id]).expect(0);
-    let runs = std::fs::read_to_string(fixture.workspace().join("runs.log")).unwrap();
-    assert_eq!(runs.lines().count(), 2, "one run per iteration");
-    let (_, journal) = loop_journal(&fixture).await;
-    let records = journal.iter().map(|event| match &event.event {
-        AgentEvent::MessagesImported { messages, .. } => messages
-            .iter()
-            .filter(|message| matches!(&***message, AgentMessage::Extension(more) if more.kind == "codeloops/iteration"))
-            .count(),
-        _ => 0,
-    });
-    assert_eq!(records.sum::<usize>(), 2, "no iteration is recorded twice");
-}
-
-/// A fixture whose commands run in the sandbox.
-async fn sandboxed() -> Fixture {
-    let fixture = Fixture::new(Script::answer(|_| panic!("no model is needed"))).await;
-    let settings = fixture.path("config/lariat/config.toml");
-    let text = std::fs::read_to_string(&settings).unwrap();
-    std::fs::write(&settings, text.replace("[sandbox]\nenabled = false\n", "")).unwrap();
-    fixture
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn other_agents_run_in_the_sandbox_and_a_critic_cannot_write() {
-    let fixture = sandboxed().await;
-    let actor = program(&fixture, "actor.sh", "touch inside.txt\ntouch ../outside.txt\necho acted\n");
-    let done = "touch critic.txt\necho '{\"decision\": \"DONE\", \"summary\": \"ok\"}'\n";
-    let critic = program(&fixture, "critic.sh", done);
-    let words = [format!("sh {actor} {{prompt}}"), format!("sh {critic} {{prompt}}")];
-    let ran = fixture.run(&["loop", "x", "--actor", &words[0], "--critic", &words[1]]).expect(0);
-    assert_eq!(ran.stdout, "ok\n", "{}", ran.stderr);
-    let exists = |name: &str| fixture.workspace().join(name).exists();
-    assert!(exists("inside.txt") && !exists("critic.txt") && !fixture.path("outside.txt").exists());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn known_agent_reads_its_own_login_and_no_other() {
-    let fixture = sandboxed().await;
-    for (name, text) in [(".claude/.credentials.json", "own login"), (".codex/auth.json", "other login")] {
-        let path = fixture.path(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-    let script = "#!/bin/sh\ncat ~/.claude/.credentials.json ~/.codex/auth.json > seen.txt 2>/dev/null\n\
-                  echo x > ~/.claude/state\necho $IS_SANDBOX > sandbox.txt\nprintf '%s|' \"$@\" > args.txt\necho acted\n";
-    std::fs::create_dir(fixture.path("bin")).unwrap();
-    let claude = program(&fixture, "bin/claude", script);
-    assert!(Command::new("chmod").args(["+x", &claude]).status().unwrap().success());
-    let critic = "echo '{\"decision\": \"DONE\", \"summary\": \"ok\"}' # {prompt}";
-    let path = format!("{}:{}", fixture.path("bin").display(), std::env::var("PATH").unwrap());
-    let mut command = fixture.command(&["loop", "do it", "--actor", "claude:opus", "--critic", critic]);
-    let ran = RunResult::of(&command.env("PATH", path).output().unwrap()).expect(0);
-    assert_eq!(ran.stdout, "ok\n", "{}", ran.stderr);
-    let read = |name: &str| std::fs::read_to_string(fixture.workspace().join(name)).unwrap();
-    assert_eq!((read("seen.txt").as_str(), read("sandbox.txt").as_str()), ("own login", "1\n"));
-    assert_eq!(read("args.txt"), "-p|do it|--dangerously-skip-permissions|--model|opus|");
-    assert!(fixture.path(".claude/state").exists(), "it can save its own state");
-    let (id, _) = loop_journal(&fixture).await;
-    let start = &exported(&fixture, &id)[0];
-    assert_eq!((&start["actor_agent"], &start["actor_model"]), (&json!("Claude Code"), &json!("opus")));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn other_agents_get_only_their_own_keys_and_named_variables_and_none_is_saved() {
-    let fixture = Fixture::new(Script::answer(|_| panic!("no model is needed"))).await;
-    let names = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "MY_SERVICE", "OTHER_SERVICE"];
-    let seen = |extra: &[&str]| {
-        let mut words = vec!["loop", "x", "--actor", "claude", "--critic"];
-        words.extend(["echo '{\"decision\": \"DONE\", \"summary\": \"ok\"}' # {prompt}"]);
-        words.extend(extra);
-        let path = format!("{}:{}", fixture.path("bin").display(), std::env::var("PATH").unwrap());
-        let mut command = fixture.command(&words);
-        for name in names {
-            command.env(name, format!("the-value-of-{name}"));
-        }
-        let ran = RunResult::of(&command.env("PATH", path).output().unwrap()).expect(0);
-        assert!(ran.stderr.contains("claude ended with exit code 3: went wrong"), "{}", ran.stderr);
-        let printed = std::fs::read_to_string(fixture.path("seen.txt")).unwrap();
-        names.map(|name| printed.contains(&format!("the-value-of-{name}")))
-    };
-    std::fs::create_dir(fixture.path("bin")).unwrap();
-    let script = "#!/bin/sh\nenv > ../seen.txt\nenv\nenv >&2\necho 'went wrong' >&2\nexit 3\n";
-    let claude = program(&fixture, "bin/claude", script);
-    assert!(Command::new("chmod").args(["+x", &claude]).status().unwrap().success());
-    assert_eq!(seen(&[]), [true, false, false, false]);
-    assert_eq!(seen(&["--env", "MY_SERVICE"]), [true, false, true, false]);
-    let found =
-        Command::new("grep").args(["-rlc", "the-value-of-"]).arg(fixture.path("state")).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&found.stdout), "", "no value is in the journal");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn critic_without_a_decision_is_an_error_that_the_actor_learns() {
-    let fixture = Fixture::new(Script::answer(|_| panic!("no model is needed"))).await;
-    let actor = program(&fixture, "actor.sh", ACTOR);
-    let critic = program(
-        &fixture,
-        "critic.sh",
-        "echo \"$1\"\necho '{\"decision\": \"DONE\", \"summary\": \"x\"}'\nexit 3\n",
-    );
-    let words = [format!("sh {actor} {{prompt}}"), format!("sh {critic} {{prompt}}")];
-    let ran = fixture
-        .run(&["loop", "x", "--max-iterations", "1", "--actor", &words[0], "--critic", &words[1]])
-        .expect(5);
-    assert!(
-        ran.stderr.contains("iteration 1: ERROR") && ran.stderr.contains("it ended with 3"),
-        "{}",
-        ran.stderr
-    );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn deadline_ends_another_program() {
-    let fixture = Fixture::new(Script::answer(|_| panic!("no model is needed"))).await;
-    let ran = fixture
-        .run(&[
-            "loop",
-            "x",
-            "--max-time",
-            "1s",
-            "--actor",
-            "sleep 600 # {prompt}",
-            "--critic",
-            "true {prompt}",
-        ])
-        .expect(5);
-    assert!(ran.stderr.contains("reached its time limit"), "{}", ran.stderr);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn unknown_agent_is_refused_with_a_suggestion() {
-    let fixture = Fixture::new(Script::answer(|_| panic!("no model is needed"))).await;
-    let ran = fixture.run(&["loop", "x", "--critic", "cluade"]).expect(2);
-    assert!(ran.stderr.contains("did you mean `claude`?"), "{}", ran.stderr);
-    let ran = fixture.run(&["loop"]).expect(2);
-    assert!(ran.stderr.contains("no task given"), "{}", ran.stderr);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn snapshots_that_a_kill_left_after_the_end_are_removed() {
-    let fixture = Fixture::new(script(|_, _| decision("DONE", "the file is there"))).await;
-    fixture.git(&["init", "-q"]);
-    fixture.run(&["loop", "write a file"]).expect(0);
-    let (id, _) = loop_journal(&fixture).await;
-    let left = fixture.path("state/lariat/loops").join(&id);
-    std::fs::create_dir_all(left.join("objects")).unwrap();
-    let ran = fixture.run(&["loop", "--resume", &id]);
-    assert!(ran.stderr.contains("has ended"), "{}", ran.stderr);
-    assert!(!left.exists());
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn loop_without_limits_on_the_command_line_has_default_ones() {
     let fixture = Fixture::new(script(|_, _| decision("DONE", "the file is there"))).await;
@@ -609,88 +392,6 @@ async fn runs_of_actor_and_critic_are_in_one_trace() {
     collector.receive_from(&fixture);
     fixture.run(&["loop", "write two files"]).expect(0);
     collector.assert_one_tree("invoke_workflow loop", 4);
-}
-
-/// The number of directories with snapshots of loops and races.
-fn snapshots(fixture: &Fixture) -> usize {
-    std::fs::read_dir(fixture.path("state/lariat/loops")).unwrap().count()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn snapshots_that_a_kill_left_before_the_start_was_recorded_are_removed() {
-    let fixture = Fixture::new(script(|_, _| decision("DONE", "the file is there"))).await;
-    fixture.git(&["init", "-q"]);
-    kill_and_wait(&fixture, hang_while_saving_files(&fixture, &["loop", "write a file"]));
-    assert_eq!(snapshots(&fixture), 1, "no journal names it");
-    assert_eq!(fixture.run(&["sessions", "list", "--json"]).expect(0).json(), json!([]));
-    // Another store cannot know whether the session exists.
-    let settings = fixture.path("config/lariat/config.toml");
-    let base = std::fs::read_to_string(&settings).unwrap();
-    let other = fixture.path("other.db");
-    std::fs::write(&settings, format!("{base}\n[store]\npath = \"{}\"\n", other.display())).unwrap();
-    fixture.run(&["loop", "write a file"]).expect(0);
-    assert_eq!(snapshots(&fixture), 1, "it belongs to another store");
-    std::fs::write(&settings, base).unwrap();
-    // The next start removes it, and is killed at the same point.
-    kill_and_wait(&fixture, hang_while_saving_files(&fixture, &["race", "write a file"]));
-    assert_eq!(snapshots(&fixture), 1, "that of the race");
-    fixture.run(&["loop", "write a file"]).expect(0);
-    assert_eq!(snapshots(&fixture), 0);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn snapshots_of_a_loop_that_starts_stay() {
-    let fixture = Fixture::new(script(|_, _| decision("DONE", "the file is there"))).await;
-    let starting = hang_while_saving_files(&fixture, &["loop", "write a file"]);
-    fixture.run(&["loop", "write a file"]).expect(0);
-    assert_eq!(snapshots(&fixture), 1, "its session does not exist yet");
-    kill_and_wait(&fixture, starting);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn snapshots_of_running_and_interrupted_loops_stay() {
-    let (is_killed, has_begun) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-    let (killed, begun) = (Arc::clone(&is_killed), Arc::clone(&has_begun));
-    let fixture = Fixture::new(script(move |request, _| {
-        if last_message(request).contains("the first task") && !killed.load(Ordering::Acquire) {
-            begun.store(true, Ordering::Release);
-            return silence();
-        }
-        decision("DONE", "done")
-    }))
-    .await;
-    let child = fixture.spawn(&["loop", "the first task", "--json"]);
-    wait_for("the review", || has_begun.load(Ordering::Acquire));
-    fixture.run(&["loop", "the second task"]).expect(0);
-    assert_eq!(snapshots(&fixture), 1, "the first loop runs");
-    signal(&child, Signal::KILL);
-    wait(child);
-    is_killed.store(true, Ordering::Release);
-    fixture.run(&["loop", "the third task"]).expect(0);
-    assert_eq!(snapshots(&fixture), 1, "the first loop can be resumed");
-    let listed = fixture.run(&["metrics", "--json"]).expect(0).json();
-    let is_open = |one: &&Value| one["outcome"].is_null();
-    let first = listed["sessions"].as_array().unwrap().iter().find(is_open).unwrap();
-    fixture.run(&["loop", "--resume", first["session_id"].as_str().unwrap()]).expect(0);
-    assert_eq!(snapshots(&fixture), 0);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn snapshots_of_a_loop_that_was_killed_after_its_end_are_removed_by_the_next_one() {
-    let fixture = Fixture::new(script(|_, _| decision("DONE", "the file is there"))).await;
-    fixture.git(&["init", "-q"]);
-    let first = fixture.run(&["loop", "write a file", "--json"]).expect(0).json();
-    // As a kill between the end and the removal leaves it: the store is that of a directory in use.
-    kill_and_wait(&fixture, hang_while_saving_files(&fixture, &["loop", "write a file"]));
-    let loops = fixture.path("state/lariat/loops");
-    let left = std::fs::read_dir(&loops).unwrap().next().unwrap().unwrap().path();
-    let id = first["session_id"].as_str().unwrap();
-    let owner = std::fs::read_to_string(left.join("lariat-session")).unwrap();
-    let (store, _) = owner.split_once('\n').unwrap();
-    std::fs::write(left.join("lariat-session"), format!("{store}\n{id}\n")).unwrap();
-    std::fs::rename(left, loops.join(id)).unwrap();
-    fixture.run(&["loop", "write a file"]).expect(0);
-    assert_eq!(snapshots(&fixture), 0);
 }
 
 /// `LARIAT_KILLS` sets the number of kills, `LARIAT_SEED` repeats their moments: `cargo xtask kill-loop`.

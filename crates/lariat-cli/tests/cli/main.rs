@@ -12,6 +12,8 @@
 mod acp;
 mod acp_agents;
 mod actor_critic;
+mod actor_critic_programs;
+mod actor_critic_snapshots;
 mod agents;
 mod background;
 mod background_kills;

@@ -64,6 +64,44 @@ async fn reads_a_repository_and_removes_the_temporary_directory() {
     assert_eq!(left(), 1);
 }
 
+/// What a killed process leaves of the temporary git directory of a repository.
+fn leave(scratch: &Path, name: &str, repository: &Path, hours: u64) {
+    let left = scratch.join(name);
+    std::fs::create_dir(&left).unwrap();
+    std::fs::write(left.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    std::fs::write(left.join("config"), "").unwrap();
+    for linked in ["index", "objects", "refs"] {
+        std::os::unix::fs::symlink(repository.join(".git").join(linked), left.join(linked)).unwrap();
+    }
+    let then = std::time::SystemTime::now() - std::time::Duration::from_secs(hours * 3600);
+    std::fs::File::open(&left).unwrap().set_modified(then).unwrap();
+}
+
+#[tokio::test]
+async fn removes_old_directories_of_killed_processes_and_nothing_that_they_link_to() {
+    let folder = TempDirectory::new();
+    let path = repository(&folder, &[]);
+    leave(folder.path(), "git-1-0", &path, 2);
+    leave(folder.path(), "git-1-1", &path, 0);
+    std::fs::create_dir(folder.path().join("other")).unwrap();
+    std::os::unix::fs::symlink(path.join(".git"), folder.path().join("git-link")).unwrap();
+    let git = open(&path, &folder).unwrap();
+    git.branch().await.unwrap();
+    let names = || {
+        let entries = std::fs::read_dir(folder.path()).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    for _ in 0..200 {
+        if names().len() > 4 {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    }
+    assert_eq!(names(), ["git-1-1", "git-link", "other", "repository"]);
+    check(&git).await;
+}
+
 #[tokio::test]
 async fn reads_other_repository_formats() {
     let folder = TempDirectory::new();

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use lariat_core::evaluation::EvaluationStrategy;
 use lariat_core::message::AgentMessage;
 
-use super::context::AgentLoopConfig;
 use super::error::AgentError;
 use super::handle::Agent;
 use super::launch::{Caller, LaunchTask};
+use super::loop_config::AgentLoopConfig;
 use super::output::AgentOutput;
 use super::stream::RunStream;
 

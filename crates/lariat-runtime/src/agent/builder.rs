@@ -26,10 +26,10 @@ use lariat_core::store::SessionStore;
 use lariat_core::tool::AgentTool;
 
 use super::approve_with::ApproveWith;
-use super::context::AgentLoopConfig;
 use super::error::BuildError;
 use super::handle::{Agent, Parts};
 use super::launch::Watchers;
+use super::loop_config::AgentLoopConfig;
 use super::model::ModelSlot;
 use crate::budget::{BudgetPool, DailyBudget, SharedBudget};
 use crate::compaction::{RecallTool, SummarisingCompaction};

@@ -15,8 +15,9 @@ use lariat_core::session::SessionFold;
 use lariat_core::time::Minter;
 use lariat_core::usage::Usage;
 
-use super::context::{AgentContext, AgentLoopConfig};
+use super::context::AgentContext;
 use super::error::AgentError;
+use super::loop_config::AgentLoopConfig;
 use crate::drive::session_hooks;
 
 /// The result of a compaction or of its preview.

@@ -6,23 +6,22 @@
 mod branches;
 mod loaded_journal;
 mod prompt;
+mod records;
+mod session_start;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use futures_util::future::{Either, select};
 use lariat_core::budget::{BudgetLimits, BudgetScope};
-use lariat_core::cancel::CancellationToken;
 use lariat_core::event::{
-    AgentEvent, CommandRecord, ContinuationKind, Description, Event, EventRecord, FORMAT_VERSION,
-    LoopConfigSnapshot, LoopStart, QueueKind, SessionFormation, SpawnRef,
+    AgentEvent, CommandRecord, ContinuationKind, Description, Event, EventRecord, LoopStart, QueueKind,
+    SessionFormation, SpawnRef,
 };
-use lariat_core::hooks::{LifecycleEvent, LifecycleEventKind, SessionSource};
-use lariat_core::id::{AgentId, EventId, LoopId, MessageId, SessionId, ToolCallId};
+use lariat_core::id::{AgentId, LoopId, MessageId, SessionId};
 use lariat_core::ledger::Ledger;
 use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::permission::PermissionPolicy;
-use lariat_core::run::{Run, RunConfig, StartError};
+use lariat_core::run::{Run, StartError};
 use lariat_core::session::{QueuedChange, SessionMemory};
 use lariat_core::store::StoreError;
 use lariat_core::time::Minter;
@@ -30,69 +29,12 @@ use lariat_core::transcript::{Transcript, Window};
 
 pub(super) use branches::{BranchTask, Branches};
 pub(super) use loaded_journal::LoadedJournal;
+use session_start::SessionStartState;
 
 use super::error::AgentError;
-use crate::drive::approvals;
-use crate::drive::session_hooks::{self, SessionStartAnswer};
-use crate::drive::{CommandEffect, FinishedRun, Journal, MissingApprover, Ports, redaction};
+use super::loop_config::AgentLoopConfig;
+use crate::drive::{FinishedRun, Journal, Ports, approvals};
 use crate::prompt::PromptSlot;
-
-/// The configuration of a loop. Shared between loops.
-#[derive(Clone, Debug)]
-pub struct AgentLoopConfig {
-    /// The connections to the outside world: model, tools, policy, clock.
-    pub ports: Arc<Ports>,
-    /// The settings of the loop: limits, retries, compaction.
-    pub run: Arc<RunConfig>,
-    /// The `{config}` segment of loop ids.
-    pub config_id: Arc<str>,
-    /// The description of the session, journaled with the first loop of a new session.
-    pub description: Option<Arc<Description>>,
-    /// What happens to approval requests if there is no approver: by default, they are denied at once.
-    pub missing_approver: MissingApprover,
-}
-
-impl AgentLoopConfig {
-    /// Creates a configuration. Without a `config_id`, derives one from provider, model and thinking level.
-    pub fn new(ports: Ports, run: RunConfig, config_id: Option<String>) -> Self {
-        let run = Arc::new(ports.run_config(run));
-        let config_id = config_id.unwrap_or_else(|| derive_config_segment(&ports)).into();
-        Self {
-            ports: Arc::new(ports),
-            run,
-            config_id,
-            description: None,
-            missing_approver: MissingApprover::Deny,
-        }
-    }
-
-    fn snapshot(&self) -> Arc<LoopConfigSnapshot> {
-        let request = &self.ports.request;
-        let model = &request.model_config;
-        let mut snapshot = LoopConfigSnapshot::default();
-        snapshot.model.clone_from(&model.id);
-        snapshot.name.clone_from(&model.name);
-        snapshot.provider = self.ports.provider_name(model);
-        snapshot.config_id = self.config_id.to_string();
-        snapshot.api.clone_from(&model.api);
-        snapshot.base_url = model.public_url();
-        snapshot.reasoning = model.reasoning;
-        snapshot.context_window = model.context_window;
-        snapshot.max_tokens = request.max_tokens.or(model.max_tokens);
-        snapshot.thinking_level = request.thinking_level;
-        snapshot.temperature = request.temperature;
-        Arc::new(snapshot)
-    }
-}
-
-/// Returns `{provider}-{model}-{thinking}` in characters that are safe in an id.
-fn derive_config_segment(ports: &Ports) -> String {
-    let model = &ports.request.model_config;
-    let raw = format!("{}-{}-{:?}", ports.provider_name(model), model.id, ports.request.thinking_level);
-    raw.chars()
-        .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c.to_ascii_lowercase() } else { '_' })
-        .collect()
-}
 
 /// A conversation with its identity and its journal, between loops.
 #[derive(Debug)]
@@ -134,16 +76,6 @@ pub struct AgentContext {
     formation: Option<(SessionFormation, SessionId)>,
     /// A command to record with the first event that it causes.
     accepted: Option<Box<CommandRecord>>,
-}
-
-/// Whether the session's hooks know that the session started, and what they answered.
-#[derive(Debug, Default)]
-pub(super) struct SessionStartState {
-    notified: bool,
-    /// The session is new and replaces one that the user left.
-    replaces_session: bool,
-    /// Context from hooks that the model has not received yet.
-    hook_context: Vec<String>,
 }
 
 impl AgentContext {
@@ -231,56 +163,6 @@ impl AgentContext {
         if !std::mem::replace(&mut self.policy_informed, true) {
             self.memory.answers().iter().for_each(|answered| approvals::deliver(policy, answered));
         }
-    }
-
-    /// Marks the session as one that replaces a session the user left.
-    pub(super) fn replacing_session(mut self, formation: SessionFormation, previous: SessionId) -> Self {
-        self.session_start.replaces_session = true;
-        self.formation = Some((formation, previous));
-        self
-    }
-
-    /// Takes what the hooks know about the start of the session.
-    pub(super) fn take_session_start(&mut self) -> SessionStartState {
-        std::mem::take(&mut self.session_start)
-    }
-
-    /// Continues with what the hooks know about the start of the session.
-    pub(super) fn set_session_start(&mut self, state: SessionStartState) {
-        self.session_start = state;
-    }
-
-    /// Makes the next loop notify hooks again that the session starts.
-    pub(super) const fn repeat_session_start(&mut self) {
-        self.session_start.notified = false;
-    }
-
-    /// Notifies hooks that the session starts, unless they were notified already. Cancelling ends the wait.
-    pub(super) async fn notify_session_start(
-        &mut self,
-        ports: &Ports,
-        cancel: &CancellationToken,
-    ) -> SessionStartAnswer {
-        let (mut stop, mut messages) = (None, Vec::new());
-        if !self.session_start.notified && session_hooks::is_wanted(ports, LifecycleEventKind::SessionStart) {
-            let source = match self.journal.next_seq() {
-                0 if self.session_start.replaces_session => SessionSource::Clear,
-                0 => SessionSource::Startup,
-                _ => SessionSource::Resume,
-            };
-            // Boxed: otherwise the future of every run would reserve space for it.
-            let notifying = Box::pin(session_hooks::notify(
-                ports,
-                self.journal.session_id(),
-                LifecycleEvent::SessionStart { source },
-            ));
-            if let Either::Left((answer, _)) = select(notifying, cancel.cancelled()).await {
-                self.session_start.notified = true;
-                self.session_start.hook_context.extend(answer.context);
-                (stop, messages) = (answer.stop, answer.messages);
-            }
-        }
-        SessionStartAnswer { context: self.session_start.hook_context.clone(), stop, messages }
     }
 
     /// Reads the journal if another process may have written to it.
@@ -452,158 +334,6 @@ impl AgentContext {
         start
     }
 
-    pub(super) async fn record_imports(&mut self, config: &AgentLoopConfig) -> Result<(), StoreError> {
-        if self.unrecorded.is_empty() {
-            return Ok(());
-        }
-        let imported = AgentEvent::MessagesImported { base: None, messages: self.unrecorded.clone() };
-        self.record(config, imported).await?;
-        self.base = self.unrecorded.last().map(|message| message.id());
-        self.unrecorded.clear();
-        Ok(())
-    }
-
-    /// Journals an event about the session, on behalf of the user or the embedding program.
-    pub(super) async fn record_session_event(
-        &mut self,
-        config: &AgentLoopConfig,
-        event: AgentEvent,
-    ) -> Result<(), BeginError> {
-        self.refresh().await?;
-        self.record(config, event).await?;
-        Ok(())
-    }
-
-    /// Journals an event that belongs to no loop, after the events that wait to be written first.
-    pub(super) async fn record(
-        &mut self,
-        config: &AgentLoopConfig,
-        event: AgentEvent,
-    ) -> Result<EventId, StoreError> {
-        let record = self.new_record(config, event);
-        let (never, id) = (CancellationToken::new(), record.id);
-        let mut records = self.take_pending_records();
-        records.push(record);
-        self.journal.append(records, &never).await?;
-        Ok(id)
-    }
-
-    /// Writes an event that belongs to no loop together with the first event of the next loop, to save one
-    /// write. If the loop fails before that, the context is stale and the next loop reads the journal again.
-    fn record_first(&mut self, config: &AgentLoopConfig, event: AgentEvent) {
-        let record = self.new_record(config, event);
-        self.pending_records.push(record);
-    }
-
-    fn new_record(&mut self, config: &AgentLoopConfig, event: AgentEvent) -> EventRecord {
-        let mut minter = Minter::default();
-        let stamp = config.ports.stamp();
-        minter.stamp(stamp);
-        let (id, timestamp) = (EventId::new(minter.uuid()), stamp.now);
-        let record = EventRecord { v: FORMAT_VERSION, seq: 0, id, timestamp, loop_id: None, event };
-        Arc::make_mut(&mut self.memory).apply(&record);
-        record
-    }
-
-    /// Records a command with what it does, in one write. Returns the position of the record.
-    pub(super) async fn record_command(
-        &mut self,
-        config: &AgentLoopConfig,
-        command: CommandRecord,
-        effects: Vec<CommandEffect>,
-    ) -> Result<u64, AgentError> {
-        self.refresh().await?;
-        self.write_command(config, command, effects).await
-    }
-
-    /// Records the command that created the session. A fork may contain a loop that has not ended: it stays interrupted.
-    pub(super) async fn record_creation(
-        &mut self,
-        config: &AgentLoopConfig,
-        command: CommandRecord,
-        effects: Vec<CommandEffect>,
-    ) -> Result<u64, AgentError> {
-        match self.refresh().await {
-            Ok(()) | Err(BeginError::Interrupted(_)) => self.write_command(config, command, effects).await,
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    async fn write_command(
-        &mut self,
-        config: &AgentLoopConfig,
-        command: CommandRecord,
-        effects: Vec<CommandEffect>,
-    ) -> Result<u64, AgentError> {
-        self.record_imports(config).await?;
-        let by = command.by.clone();
-        let accepted = self.new_record(config, AgentEvent::CommandAccepted(Box::new(command)));
-        let id = accepted.id;
-        let mut records = self.take_pending_records();
-        records.push(accepted);
-        self.add_effects(config, &by, effects, &mut records)?;
-        let events = self.journal.append(records, &CancellationToken::new()).await?;
-        let seq = events.iter().find(|event| event.id == id).map_or(0, |event| event.seq);
-        // The events may change the conversation or its queues.
-        self.mark_stale();
-        Ok(seq)
-    }
-
-    /// Records what an earlier command did, in one write.
-    pub(super) async fn record_effects(
-        &mut self,
-        config: &AgentLoopConfig,
-        effects: Vec<CommandEffect>,
-    ) -> Result<(), AgentError> {
-        self.refresh().await?;
-        self.record_imports(config).await?;
-        let mut records = self.take_pending_records();
-        self.add_effects(config, "", effects, &mut records)?;
-        if records.is_empty() {
-            return Ok(());
-        }
-        self.journal.append(records, &CancellationToken::new()).await?;
-        self.mark_stale();
-        Ok(())
-    }
-
-    fn add_effects(
-        &mut self,
-        config: &AgentLoopConfig,
-        by: &str,
-        effects: Vec<CommandEffect>,
-        records: &mut Vec<EventRecord>,
-    ) -> Result<(), AgentError> {
-        let is_queued = |id: MessageId| self.queued.iter().any(|(_, message)| message.id() == id);
-        let is_gone =
-            |effect: &CommandEffect| matches!(effect, CommandEffect::Unqueue(id) if !is_queued(*id));
-        if effects.iter().any(is_gone) {
-            return Err(AgentError::NotAsked);
-        }
-        let (redactor, mut tip) = (&config.ports.redactor, self.base);
-        for mut effect in effects {
-            match &mut effect {
-                CommandEffect::Queue(_, message) | CommandEffect::Message(message) => {
-                    redaction::message(redactor, message);
-                    let mut minter = Minter::default();
-                    minter.stamp(config.ports.stamp());
-                    message.assign_id(|| MessageId::new(minter.uuid()));
-                }
-                CommandEffect::Note(event) => redaction::note(redactor, event),
-                _ => {}
-            }
-            let added = match &effect {
-                CommandEffect::Message(message) => Some(message.id()),
-                _ => None,
-            };
-            let event = effect.event(by, tip).ok_or(AgentError::NotAsked)?;
-            // The next message of the same write follows this one.
-            tip = added.or(tip);
-            records.push(self.new_record(config, event));
-        }
-        Ok(())
-    }
-
     /// Takes the first queued message, to prompt with it. Its record as a prompt removes it from the queue.
     pub(super) async fn take_queued(&mut self) -> Result<AgentMessage, AgentError> {
         self.refresh().await?;
@@ -611,51 +341,10 @@ impl AgentContext {
         Ok(AgentMessage::clone(&message))
     }
 
-    /// Remembers a command, to record it with the first event that it causes.
-    pub(super) fn accept(&mut self, command: CommandRecord) {
-        self.accepted = Some(Box::new(command));
-    }
-
-    /// Forgets a command that caused nothing.
-    pub(super) fn forget_command(&mut self) {
-        self.accepted = None;
-    }
-
-    /// Writes the remembered command together with the next event.
-    pub(super) fn record_accepted(&mut self, config: &AgentLoopConfig) {
-        if let Some(command) = self.accepted.take() {
-            self.record_first(config, AgentEvent::CommandAccepted(command));
-        }
-    }
-
-    /// Takes the events to write first.
-    pub(super) fn take_pending_records(&mut self) -> Vec<EventRecord> {
-        std::mem::take(&mut self.pending_records)
-    }
-
-    /// Saves context from hooks for the next prompt.
-    pub(super) fn add_hook_context(&mut self, hook_context: Vec<String>) {
-        self.session_start.hook_context.extend(hook_context);
-    }
-
     /// Returns the queued changes that wait for a decision, according to the journal.
     pub(super) async fn plan(&mut self) -> Result<&[QueuedChange], BeginError> {
         self.refresh().await?;
         Ok(self.memory.plan())
-    }
-
-    /// Journals a decision about queued changes.
-    pub(super) async fn decide(
-        &mut self,
-        config: &AgentLoopConfig,
-        approved: Vec<ToolCallId>,
-        rejected: Vec<ToolCallId>,
-    ) -> Result<(), StoreError> {
-        if approved.is_empty() && rejected.is_empty() {
-            return Ok(());
-        }
-        self.record_accepted(config);
-        self.record(config, AgentEvent::PlanDecided { approved, rejected }).await.map(drop)
     }
 
     /// Updates this context with the result of a run.

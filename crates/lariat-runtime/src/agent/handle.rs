@@ -23,10 +23,11 @@ use lariat_core::transcript::Window;
 use uuid::Uuid;
 
 use super::builder::AgentBuilder;
-use super::context::{AgentContext, AgentLoopConfig};
+use super::context::AgentContext;
 use super::error::AgentError;
 use super::forward::EndSignal;
 use super::launch::{Caller, LaunchTask, Watchers};
+use super::loop_config::AgentLoopConfig;
 use super::output::AgentOutput;
 use super::plan::{Plan, PlanDecision};
 use super::session_end::SessionEndNotice;

@@ -17,7 +17,7 @@ use lariat_core::evaluation::{
 use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::usage::Usage;
 
-use super::context::AgentLoopConfig;
+use super::loop_config::AgentLoopConfig;
 use crate::budget::estimate;
 use crate::compaction::excerpt;
 use crate::one_reply::one_reply;

@@ -17,10 +17,11 @@ use lariat_core::run::RecoverError;
 use lariat_core::transcript::Window;
 
 use super::builder::Callback;
-use super::context::{AgentContext, AgentLoopConfig};
+use super::context::AgentContext;
 use super::error::AgentError;
 use super::forward::{EndSignal, EventSender, forward_events};
 use super::handle::{ActiveRun, Agent};
+use super::loop_config::AgentLoopConfig;
 use super::loops;
 use super::output::AgentOutput;
 use super::parallel;

@@ -11,9 +11,10 @@ use lariat_core::message::AgentMessage;
 use lariat_core::run::Run;
 use lariat_core::session::FileChanges;
 
-use super::context::{AgentContext, AgentLoopConfig, LoadedJournal};
+use super::context::{AgentContext, LoadedJournal};
 use super::error::{AgentError, RunFailure};
 use super::forward::{EndSignal, EventSender, forward_events};
+use super::loop_config::AgentLoopConfig;
 use super::output::AgentOutput;
 use super::parallel::recover_for_agent;
 use crate::drive::{Driver, RunHandle, redaction};

@@ -18,9 +18,10 @@ use lariat_core::message::{AgentMessage, SharedMessage};
 use lariat_core::session::FileChange;
 use lariat_core::usage::Usage;
 
-use super::context::{AgentContext, AgentLoopConfig, BranchTask, Branches};
+use super::context::{AgentContext, BranchTask, Branches};
 use super::error::{AgentError, RunFailure};
 use super::forward::EventSender;
+use super::loop_config::AgentLoopConfig;
 use super::loops::with_events;
 use super::output::AgentOutput;
 use crate::drive::{Driver, FinishedRun, Journal, RunHandle, redaction};

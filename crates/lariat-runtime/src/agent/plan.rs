@@ -20,8 +20,9 @@ use lariat_core::session::{QueuedChange, approved_call_id};
 use lariat_core::usage::Usage;
 use serde_json::Value;
 
-use super::context::{AgentContext, AgentLoopConfig};
+use super::context::AgentContext;
 use super::error::AgentError;
+use super::loop_config::AgentLoopConfig;
 use super::loops;
 use super::output::AgentOutput;
 use crate::drive::{Ports, Preview, RunHandle};

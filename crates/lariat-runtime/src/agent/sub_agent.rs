@@ -10,9 +10,10 @@ use lariat_core::message::AgentMessage;
 use lariat_core::session::SessionFold;
 use lariat_core::usage::Usage;
 
-use super::context::{AgentContext, AgentLoopConfig};
+use super::context::AgentContext;
 use super::error::AgentError;
 use super::forward::EventSender;
+use super::loop_config::AgentLoopConfig;
 use super::loops::{begin_and_drive, recover, with_events};
 use crate::budget::BudgetPool;
 use crate::drive::RunHandle;

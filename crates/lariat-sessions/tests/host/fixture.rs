@@ -51,7 +51,8 @@ impl AgentFactory for ScriptedAgents {
     }
 }
 
-/// Asks before effects. Denies a tool call with the argument `deny`, and never decides about one with `wait`.
+/// Asks before effects. Denies a tool call with the argument `deny`, adds one with `plan` to the plan, and never decides about one
+/// with `wait`.
 struct JudgingPolicy(Arc<Notify>);
 
 impl PermissionPolicy for JudgingPolicy {
@@ -63,6 +64,9 @@ impl PermissionPolicy for JudgingPolicy {
         }
         if has("deny") {
             return Box::pin(std::future::ready(Verdict::Deny("a rule denies it".to_owned())));
+        }
+        if has("plan") {
+            return Box::pin(std::future::ready(Verdict::Queue { summary: "write a file".to_owned() }));
         }
         AskBeforeEffects.check(query)
     }

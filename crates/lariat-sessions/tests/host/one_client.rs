@@ -101,6 +101,24 @@ async fn sessions_that_run_a_tool_are_busy() {
 }
 
 #[tokio::test]
+async fn compaction_that_is_refused_is_acknowledged_and_its_reason_recorded() {
+    let fixture = Fixture::new([Reply::text("hello")]).await;
+    fixture.prompt("p", "go", Delivery::Queue).await.unwrap();
+    fixture.until(|view| view.outcome.is_some()).await;
+    let receipt = fixture.send("c", Action::Compact { focus: None }).await.unwrap();
+    let journal = fixture.journal().await;
+    let newest: Vec<&AgentEvent> = journal.iter().rev().take(2).rev().map(|event| &event.event).collect();
+    let is_recorded = matches!(
+        newest[..],
+        [AgentEvent::CommandAccepted(command), AgentEvent::CompactionRefused { .. }] if command.command_id == "c"
+    );
+    assert!(is_recorded, "{newest:?}");
+    assert_eq!(receipt.seq, journal[journal.len() - 2].seq);
+    let repeated = fixture.send("c", Action::Compact { focus: None }).await.unwrap();
+    assert_eq!((repeated.seq, fixture.journal().await.len()), (receipt.seq, journal.len()));
+}
+
+#[tokio::test]
 async fn rerun_answers_the_same_prompt_again() {
     let fixture = Fixture::new([Reply::text("first"), Reply::text("second")]).await;
     let problem = fixture.send("r", Action::Rerun { run: None }).await.unwrap_err();

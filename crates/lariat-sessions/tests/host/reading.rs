@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use lariat_api::{
-    CreateSession, Cursor, Delivery, Live, LogItem, LogRequest, ProblemCode, SessionFilter, SessionStatus,
-    Sessions, StoreGeneration,
+    Action, Answer, CreateSession, Cursor, Delivery, Live, LogItem, LogRequest, Principal, ProblemCode,
+    SessionFilter, SessionStatus, Sessions, StoreGeneration,
 };
+use lariat_sessions::{HostOptions, Local};
 use lariat_test::Reply;
+use serde_json::json;
 
 use super::fixture::Fixture;
 
@@ -80,6 +82,26 @@ async fn live_items_carry_the_text_and_follow_durable_events() {
             assert!(item.after <= fixture.view().await.seq);
         }
     }
+}
+
+#[tokio::test]
+async fn session_whose_plan_waits_is_listed_by_a_host_that_did_not_run_it() {
+    let planned = Reply::tool_call("c1", "write", json!({"plan": true}));
+    let fixture = Fixture::new([planned, Reply::text("planned")]).await;
+    fixture.prompt("p", "go", Delivery::Queue).await.unwrap();
+    fixture.until(|view| view.outcome.is_some()).await;
+    let (store, agents) = (fixture.store.clone(), fixture.agents.clone());
+    let other = Local::new(store, agents, Principal::new("user:bob"), HostOptions::default());
+    let mut filter = SessionFilter::default();
+    filter.status = vec![SessionStatus::RequiresAction];
+    let listed = other.list(filter.clone()).await.unwrap().sessions;
+    assert_eq!(listed.iter().map(|session| session.asks).collect::<Vec<_>>(), [1]);
+
+    let ask = fixture.view().await.asks[0].clone();
+    let answer = Answer::Plan { approved: Vec::new(), rejected: vec!["c1".into()] };
+    fixture.send("a", Action::Answer { ask_id: ask.ask_id, digest: ask.digest, answer }).await.unwrap();
+    fixture.until(|view| view.asks.is_empty()).await;
+    assert!(other.list(filter).await.unwrap().sessions.is_empty());
 }
 
 #[tokio::test]

@@ -163,8 +163,13 @@ impl Connection {
         }
     }
 
-    /// Checks that a list of the sessions that need an answer contains this one.
-    pub(super) async fn find_waiting(&self, session_id: &SessionId) -> Result<(), Violation> {
+    /// Checks that a list of the sessions that need an answer contains this one, unless it changed since `before`: meanwhile
+    /// a message that waited may have started a run, during which no plan can be answered.
+    pub(super) async fn find_waiting(
+        &self,
+        session_id: &SessionId,
+        before: &SessionView,
+    ) -> Result<(), Violation> {
         let mut filter = SessionFilter::default();
         filter.status = vec![SessionStatus::RequiresAction];
         let reply = self.patiently(self.host.list(filter)).await?;
@@ -179,7 +184,8 @@ impl Connection {
         });
         match self.view(session_id).await? {
             Some(view)
-                if !view.asks.is_empty()
+                if view.seq == before.seq
+                    && !view.asks.is_empty()
                     && (has_recent_plan || view.status == SessionStatus::RequiresAction) =>
             {
                 Err(Violation::WrongView(format!("{session_id} needs an answer and is not listed so")))

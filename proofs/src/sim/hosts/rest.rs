@@ -103,7 +103,7 @@ async fn settle(
                     Some(ask) => {
                         // With the other policy, questions come and go.
                         if connection.process.setting.ask_policy == AskPolicy::Wait {
-                            connection.find_waiting(session_id).await?;
+                            connection.find_waiting(session_id, &view).await?;
                         }
                         answer_to(ask, random)
                     }

@@ -14,8 +14,9 @@ use lariat_core::run::{GroupBase, LoopStartWithId, Run, RunConfig};
 use lariat_core::session::{Branch, FileChanges};
 use lariat_core::usage::Usage;
 
-use super::{AgentContext, AgentLoopConfig, LoadedJournal};
+use super::{AgentContext, LoadedJournal};
 use crate::agent::AgentError;
+use crate::agent::loop_config::AgentLoopConfig;
 use crate::drive::FinishedRun;
 use crate::drive::session_hooks::SessionStartAnswer;
 

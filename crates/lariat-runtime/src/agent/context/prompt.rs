@@ -9,8 +9,9 @@ use lariat_core::model::{PromptSection, SectionStability, SystemPrompt};
 use lariat_core::run::RunConfig;
 use lariat_core::tool::Access;
 
-use super::{AgentContext, AgentLoopConfig};
+use super::AgentContext;
 use crate::agent::AgentError;
+use crate::agent::loop_config::AgentLoopConfig;
 use crate::drive::redaction;
 use crate::prompt::{PromptSlot, SectionQuery, SessionPrompt};
 
