@@ -351,7 +351,7 @@ impl AgentContext {
     pub(super) fn end(&mut self, loop_id: LoopId, driven: FinishedRun) {
         let FinishedRun { parts, unread, hook_context_sent, .. } = driven;
         if hook_context_sent {
-            self.session_start.hook_context.clear();
+            self.forget_hook_context();
         }
         self.unsent.extend(unread);
         self.transcript = parts.transcript;

@@ -214,7 +214,7 @@ impl AgentContext {
     /// selected are dropped with it.
     pub(in crate::agent) fn end_branch(&mut self, driven: FinishedRun, is_selected: bool) {
         if driven.hook_context_sent {
-            self.session_start.hook_context.clear();
+            self.forget_hook_context();
         }
         if is_selected {
             self.unsent.extend(driven.unread);

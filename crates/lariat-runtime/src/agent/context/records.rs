@@ -57,7 +57,7 @@ impl AgentContext {
 
     /// Writes an event that belongs to no loop together with the first event of the next loop, to save one
     /// write. If the loop fails before that, the context is stale and the next loop reads the journal again.
-    fn record_first(&mut self, config: &AgentLoopConfig, event: AgentEvent) {
+    pub(super) fn record_first(&mut self, config: &AgentLoopConfig, event: AgentEvent) {
         let record = self.new_record(config, event);
         self.pending_records.push(record);
     }

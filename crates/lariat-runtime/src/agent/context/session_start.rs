@@ -79,4 +79,9 @@ impl AgentContext {
     pub(in crate::agent) fn add_hook_context(&mut self, hook_context: Vec<String>) {
         self.session_start.hook_context.extend(hook_context);
     }
+
+    /// Removes the context from hooks once the model has received it.
+    pub(super) fn forget_hook_context(&mut self) {
+        self.session_start.hook_context.clear();
+    }
 }
