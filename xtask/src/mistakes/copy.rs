@@ -15,6 +15,7 @@ use crate::workspace::Workspace;
 
 /// Declares the module with the switch.
 const ROOT_FILE: &str = "crates/lariat-core/src/lib.rs";
+const MANIFEST: &str = "Cargo.toml";
 const SWITCH_FILE: &str = "crates/lariat-core/src/mistake_switch.rs";
 
 pub(super) struct SourceCopy<'a> {
@@ -38,6 +39,7 @@ impl<'a> SourceCopy<'a> {
         };
         planted.insert(ROOT_FILE.to_owned(), format!("{root}\npub mod mistake_switch;\n"));
         planted.insert(SWITCH_FILE.to_owned(), switch_module());
+        planted.insert(MANIFEST.to_owned(), without_warnings(&self.workspace.read(MANIFEST)?)?);
         let copy = self.workspace.root().join(&self.place).join("sources");
         let listed = CommandLine::of("git", "ls-files --cached --others --exclude-standard")
             .capture(self.workspace)?;
@@ -61,12 +63,11 @@ impl<'a> SourceCopy<'a> {
         Ok(())
     }
 
-    /// A cargo command on the copy. Lints are off: a planted mistake may leave something unused.
+    /// A cargo command on the copy.
     pub(super) fn cargo(&self, command: &str) -> CommandLine {
         CommandLine::cargo(command)
             .with_arguments(["--locked", "--manifest-path", &self.manifest()])
             .with_arguments(["--target-dir", &format!("{}/target", self.place)])
-            .with_environment("RUSTFLAGS", "--cap-lints=allow")
     }
 
     /// A run of tests that were built from the copy; `description` is the file in which nextest described that build.
@@ -93,6 +94,14 @@ impl<'a> SourceCopy<'a> {
     pub(super) fn program(&self, profile: &str, name: &str) -> CommandLine {
         CommandLine::of(&self.workspace.absolute(&format!("{}/target/{profile}/{name}", self.place)), "")
     }
+}
+
+/// Switches warnings off: a planted mistake may leave something unused. Unlike a compiler flag, this concerns only the workspace's
+/// crates, so that others are the same as in every build.
+fn without_warnings(manifest: &str) -> Result<String> {
+    const LINTS: &str = "[workspace.lints.rust]\n";
+    let (before, after) = manifest.split_once(LINTS).context("the workspace has no lints")?;
+    Ok(format!("{before}{LINTS}warnings = \"allow\"\n{after}"))
 }
 
 /// Reads the environment once, because the machine asks often.
