@@ -361,7 +361,7 @@ macro_rules! session_conformance {
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
         async fn exactly_one_of_two_answers_wins() {
             let fixture: ::std::sync::Arc<dyn $crate::sessions::HostFixture> = ::std::sync::Arc::new($fixture);
-            $crate::sessions::race_answers(&fixture, 50).await.check();
+            $crate::sessions::race_answers(&fixture, 30).await.check();
         }
     };
     (@tests $fixture:expr; $($check:ident)*) => {
