@@ -15,10 +15,10 @@ use crate::event::TurnTrigger;
 use crate::hooks::{HookInterest, LifecycleEventKind};
 use crate::tool::{AgentTool, ToolDefinition, ToolEffects};
 
-/// Time without an event after which a model stream is treated as broken. Longer than the limits of the
+/// Default time without an event after which a model stream is treated as broken. Longer than the limits of the
 /// built-in providers, which can distinguish a dead connection from a model that is reasoning; this limit is
 /// for providers that cannot.
-const STALL_TIMEOUT: Duration = Duration::from_secs(660);
+pub const STALL_TIMEOUT: Duration = Duration::from_secs(660);
 
 /// Configuration of a run.
 #[derive(Clone, Debug)]

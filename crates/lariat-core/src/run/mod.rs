@@ -33,7 +33,7 @@ mod sub_agents;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-pub use config::{FallbackModel, RunConfig, ToolTraits};
+pub use config::{FallbackModel, RunConfig, STALL_TIMEOUT, ToolTraits};
 pub use effect::{Effect, HookCall, OpId, RunEnd};
 pub use input::{FilterOutcome, Input, ModelSignal};
 pub use recover::{RecoverError, RecoveredRun};

@@ -577,7 +577,8 @@ impl AgentBuilder {
         let compaction = self.compaction.unwrap_or_else(|| {
             let summariser =
                 self.compaction_model.map_or_else(|| Arc::clone(&self.request.model_config), Arc::new);
-            Arc::new(SummarisingCompaction::new(Arc::clone(&model), summariser))
+            let strategy = SummarisingCompaction::new(Arc::clone(&model), summariser);
+            Arc::new(strategy.with_clock(Arc::clone(&self.clock)))
         });
         let observers: Arc<[Arc<dyn Observer>]> = self.observers.into();
         let ports = Ports {

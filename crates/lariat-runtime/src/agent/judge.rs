@@ -20,7 +20,7 @@ use lariat_core::usage::Usage;
 use super::loop_config::AgentLoopConfig;
 use crate::budget::estimate;
 use crate::compaction::excerpt;
-use crate::one_reply::one_reply;
+use crate::one_reply::ModelQuestion;
 use compact::{CompactedFit, JudgedText};
 
 /// The system prompt of the judge, if the program sets none.
@@ -101,8 +101,15 @@ impl LlmJudgeEvaluation {
         let needed = estimate(estimate_tokens(&prompt), Some(REPLY_TOKENS), model);
         let admitted = Box::pin(ports.budget.admit(needed, ports.clock.now())).await;
         let hold = admitted.map_err(|standing| EvaluationError::Failed(standing.describe()))?;
-        let asking = one_reply(&*ports.model, model, self.instructions(), prompt, REPLY_TOKENS, cancel);
-        let (reply, usage) = asking.await;
+        let question = ModelQuestion {
+            provider: &*ports.model,
+            model,
+            clock: &*ports.clock,
+            system_prompt: self.instructions(),
+            prompt,
+            max_tokens: REPLY_TOKENS,
+        };
+        let (reply, usage) = question.ask(cancel).await;
         if let Some(settling) = hold.settle(SpentAmounts::usage(&usage)) {
             settling.await;
         }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use lariat_core::BoxFuture;
 use lariat_core::cancel::CancellationToken;
+use lariat_core::clock::Clock;
 use lariat_core::context::{
     CompactionPlan, CompactionProposal, CompactionQuery, CompactionStrategy, estimate_tokens,
 };
@@ -18,7 +19,8 @@ use lariat_core::usage::Usage;
 
 use super::excerpt::{self, Excerpt};
 use super::summary_text;
-use crate::one_reply::one_reply;
+use crate::one_reply::ModelQuestion;
+use crate::system::SystemClock;
 
 /// The system prompt of the summarising model.
 const SYSTEM_PROMPT: &str = "You keep the record of a long conversation between a user and an agent that works with tools. Parts of it \
@@ -51,12 +53,20 @@ const MAX_CHUNKS: usize = 16;
 pub struct SummarisingCompaction {
     provider: Arc<dyn StreamProvider>,
     model: Arc<ModelConfig>,
+    clock: Arc<dyn Clock>,
 }
 
 impl SummarisingCompaction {
     /// Creates a strategy that summarises with this model.
-    pub const fn new(provider: Arc<dyn StreamProvider>, model: Arc<ModelConfig>) -> Self {
-        Self { provider, model }
+    pub fn new(provider: Arc<dyn StreamProvider>, model: Arc<ModelConfig>) -> Self {
+        Self { provider, model, clock: Arc::new(SystemClock) }
+    }
+
+    /// Sets the clock by which a model that sends nothing more is given up.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
     }
 
     /// Summarises messages, and returns the cost. The summary is `None` if the model failed or its reply is
@@ -80,11 +90,16 @@ impl SummarisingCompaction {
         }
         let mut summary: Option<String> = None;
         for chunk in chunks {
-            let prompt = request(&chunk, summary.as_deref(), query.focus.as_deref());
-            // Thinking uses the same limit.
-            let limit = u32::try_from(max_tokens * 2).unwrap_or(u32::MAX);
-            let asking = one_reply(&*self.provider, &self.model, SYSTEM_PROMPT, prompt, limit, cancel);
-            let (reply, cost) = asking.await;
+            let question = ModelQuestion {
+                provider: &*self.provider,
+                model: &self.model,
+                clock: &*self.clock,
+                system_prompt: SYSTEM_PROMPT,
+                prompt: request(&chunk, summary.as_deref(), query.focus.as_deref()),
+                // Thinking uses the same limit.
+                max_tokens: u32::try_from(max_tokens * 2).unwrap_or(u32::MAX),
+            };
+            let (reply, cost) = question.ask(cancel).await;
             usage += cost;
             let Some(topics) = reply.and_then(|reply| summary_text::topics(&reply, max_tokens)) else {
                 return (None, usage);

@@ -102,8 +102,10 @@ async fn cheaper_model_summarises_old_turns_and_user_messages_stay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failed_or_empty_summary_still_compacts() {
-    let answers: [fn() -> Reply; 3] = [
+async fn failed_empty_or_hanging_summary_still_compacts() {
+    let answers: [fn() -> Reply; 5] = [
+        Reply::stall_forever,
+        || Reply::text("half").then_stall(),
         || Reply::text(" "),
         || Reply::error(ProviderError::Api("x".into())),
         || Reply::text("x ".repeat(90_000)),

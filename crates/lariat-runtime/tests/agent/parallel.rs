@@ -317,6 +317,15 @@ async fn judge_selects_and_its_usage_is_recorded() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn judge_that_hangs_fails_the_judgement() {
+    let branches = Branches::new([vec![Reply::text("two")], vec![Reply::text("four")]]);
+    let judge = Arc::new(ScriptedModel::new([Reply::text("BEST").then_stall()]));
+    let strategy = LlmJudgeEvaluation::new(branches.config(&judge, "judge", || Act::text("ok")));
+    let error = branches.run(&strategy).await.unwrap_err().to_string();
+    assert!(error.contains("the judge did not reply"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn judge_with_a_small_window_warns_that_it_sees_only_parts() {
     let long = || vec![Reply::text("a long answer. ".repeat(2_000))];
     let mut branches = Branches::new([long(), long()]);

@@ -99,7 +99,7 @@ async fn session_whose_plan_waits_is_listed_by_a_host_that_did_not_run_it() {
 
     let ask = fixture.view().await.asks[0].clone();
     let answer = Answer::Plan { approved: Vec::new(), rejected: vec!["c1".into()] };
-    fixture.send("a", Action::Answer { ask_id: ask.ask_id, digest: ask.digest, answer }).await.unwrap();
+    fixture.send("a", Action::Answer { ask_id: ask.id, digest: ask.digest, answer }).await.unwrap();
     fixture.until(|view| view.asks.is_empty()).await;
     assert!(other.list(filter).await.unwrap().sessions.is_empty());
 }

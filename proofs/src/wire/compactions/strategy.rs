@@ -10,7 +10,7 @@ use lariat_core::context::{
 use lariat_core::event::CompactionCause;
 use lariat_core::model::{ModelConfig, ProviderError};
 use lariat_runtime::compaction::SummarisingCompaction;
-use lariat_test::{Reply, ScriptedModel, SeededRandom};
+use lariat_test::{Reply, ScriptedModel, SeededRandom, VirtualClock};
 
 use crate::wire::corpus::words;
 
@@ -90,5 +90,6 @@ fn summariser(dice: &mut SeededRandom) -> SummarisingCompaction {
     };
     let mut model = ModelConfig::default();
     model.context_window = 2_000 + dice.below(100_000);
-    SummarisingCompaction::new(Arc::new(ScriptedModel::new([]).with_finale(reply)), Arc::new(model))
+    let provider = Arc::new(ScriptedModel::new([]).with_finale(reply));
+    SummarisingCompaction::new(provider, Arc::new(model)).with_clock(VirtualClock::new().shared())
 }
