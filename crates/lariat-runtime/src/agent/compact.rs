@@ -98,8 +98,12 @@ impl AgentContext {
             session_hooks::notify(ports, self.session_id(), LifecycleEvent::PreCompact { cause }).await;
         let mut compacted = match hook_answer.block {
             Some(reason) => CompactionProposal { refused: Some(reason), ..CompactionProposal::default() },
-            None => ports.compaction.compact(query.clone(), cancel).await,
+            None => ports.compaction.compact(query.clone(), cancel.clone()).await,
         };
+        // What was proposed without the summary that the user asked for would leave out turns instead.
+        if cancel.is_cancelled() {
+            compacted.refused.get_or_insert_with(|| "it was interrupted".to_owned());
+        }
         let (stamp, mut minter) = (ports.stamp(), Minter::default());
         minter.stamp(stamp);
         compacted.name_summaries(stamp.now, || MessageId::new(minter.uuid()));

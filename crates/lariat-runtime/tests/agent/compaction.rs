@@ -1,6 +1,7 @@
 //! Compaction: with and without a model, automatic and on request, undone, and recalled.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use lariat_core::config::ContextConfig;
 use lariat_core::content::Content;
@@ -213,6 +214,20 @@ async fn summary_that_hangs_delays_neither_the_run_nor_its_end() {
     assert!(journal.iter().any(|event| kind(event) == "CompactionWarning"));
     assert!(!journal.iter().any(|event| kind(event) == "Compaction"));
     assert!(fixture.model.recorded_requests().iter().any(|request| request.model_config.id == "cheap"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn interrupted_compaction_leaves_nothing_out() {
+    let fixture = Fixture::with_model(summarising(|_| Reply::stall_forever()));
+    let agent = talked(fixture.agent().context(small(4_000)).compaction_model(cheap()), 6);
+    let before = texts(&agent.messages());
+    let abort = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        agent.abort();
+    };
+    let (compacted, ()) = tokio::join!(agent.compact(None), abort);
+    assert!(matches!(compacted, Err(AgentError::NotCompacted(reason)) if reason == "it was interrupted"));
+    assert_eq!(texts(&agent.messages()), before);
 }
 
 #[tokio::test(start_paused = true)]
