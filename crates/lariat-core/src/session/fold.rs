@@ -73,7 +73,19 @@ struct Segment {
 #[derive(Debug)]
 enum SegmentItem {
     Message(SharedMessage),
+    /// The place of a message that is not part of the conversation: a failed reply.
+    LeftOut(MessageId),
     Overlay(Overlay),
+}
+
+impl SegmentItem {
+    fn is_at(&self, id: MessageId) -> bool {
+        match self {
+            Self::Message(message) => message.id() == id,
+            Self::LeftOut(left_out) => *left_out == id,
+            Self::Overlay(_) => false,
+        }
+    }
 }
 
 /// A compaction, with the id of the event that recorded it.
@@ -154,7 +166,11 @@ impl SessionFold {
         if let Some(start) = &start {
             self.loops.insert(start.loop_id.clone(), at);
         }
-        let steps = conversation.iter().map(|message| SegmentItem::Message(Arc::clone(message))).collect();
+        let mut steps: Vec<SegmentItem> =
+            conversation.iter().map(|message| SegmentItem::Message(Arc::clone(message))).collect();
+        // A later event can still go back to it.
+        let left_out = tip.filter(|tip| !steps.iter().any(|step| step.is_at(*tip)));
+        steps.extend(left_out.map(SegmentItem::LeftOut));
         let start = start.map(Box::new);
         self.segments.push(Segment { start, ended: !is_open, steps, tip, ..Segment::default() });
         // The last message need not be part of the conversation: a failed reply is not. What branches share with the
@@ -283,7 +299,7 @@ impl SessionFold {
         let Some(base) = segment.base.filter(|_| segment.is_empty()) else { return };
         let overlays = segment.steps.drain(..).filter_map(|step| match step {
             SegmentItem::Overlay(overlay) => Some(overlay),
-            SegmentItem::Message(_) => None,
+            SegmentItem::Message(_) | SegmentItem::LeftOut(_) => None,
         });
         self.between.entry(base).or_default().extend(overlays);
     }
@@ -437,6 +453,7 @@ impl SessionFold {
                 match step {
                     SegmentItem::Message(message) if self.removed.contains(&message.id()) => {}
                     SegmentItem::Message(message) => repairer.push(Arc::clone(message)),
+                    SegmentItem::LeftOut(_) => {}
                     SegmentItem::Overlay(overlay) => apply(&mut repairer, overlay),
                 }
             }
@@ -472,19 +489,17 @@ impl Segment {
     fn last_message(&self) -> Option<MessageId> {
         self.steps.iter().rev().find_map(|step| match step {
             SegmentItem::Message(message) => Some(message.id()),
-            SegmentItem::Overlay(_) => None,
+            SegmentItem::LeftOut(_) | SegmentItem::Overlay(_) => None,
         })
     }
 
     fn up_to(&self, until: MessageId) -> impl Iterator<Item = &SegmentItem> {
-        let at = self
-            .steps
-            .iter()
-            .position(|step| matches!(step, SegmentItem::Message(message) if message.id() == until));
+        let at = self.steps.iter().position(|step| step.is_at(until));
         let end = at.map_or(self.steps.len(), |at| at + 1);
         let rest = self.steps.get(end..).unwrap_or_default();
         let belongs = rest.iter().take_while(|step| match step {
             SegmentItem::Message(message) => message.as_tool_result().is_some(),
+            SegmentItem::LeftOut(_) => false,
             SegmentItem::Overlay(_) => true,
         });
         let end = end + belongs.count();

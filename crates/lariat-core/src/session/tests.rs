@@ -220,6 +220,27 @@ fn interrupted_exchange_is_repaired_and_reported() {
 }
 
 #[test]
+fn rewinding_to_a_failed_reply_of_a_snapshot_leaves_out_what_followed_it() {
+    let start = LoopStart::new("agent".into(), "s".into(), "s.c.1".into());
+    let snapshot = fold::FoldStart {
+        memory: &SessionMemory::default(),
+        at: 0,
+        last_loop: Some(start),
+        is_open: true,
+        conversation: &[user(1)],
+        tip: Some(id(2)),
+    };
+    let mut journal = Journal::default();
+    journal.message("s.c.1", reply(3, &[])).end("s.c.1", RunOutcome::Completed);
+    let fold = SessionFold::from_start(snapshot, std::iter::empty()).then(&journal.events);
+    assert_eq!((fold.tip(), conversation(&fold, Some(3))), (Some(id(3)), vec![1, 3]));
+    journal.add(None, AgentEvent::Rewound { tip: Some(id(2)) });
+    let fold = fold.then(&journal.events[2..]);
+    assert!(!fold.lacks_history());
+    assert_eq!((fold.tip(), conversation(&fold, Some(2))), (Some(id(2)), vec![1]));
+}
+
+#[test]
 fn removed_message_is_in_no_conversation() {
     let mut journal = two_loops();
     journal.add(None, AgentEvent::MessageRemoved { message_id: id(2) });

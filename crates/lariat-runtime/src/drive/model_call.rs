@@ -5,6 +5,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll, ready};
 
+use futures_util::stream;
 use lariat_core::cancel::CancellationToken;
 use lariat_core::model::{ModelStream, ProviderError, StreamConfig, StreamProvider};
 use lariat_core::run::{Input, ModelSignal, OpId};
@@ -24,7 +25,12 @@ impl ModelCall {
         parent: &CancellationToken,
     ) -> Self {
         let cancel = parent.child_token();
-        let stream = catch_unwind(AssertUnwindSafe(|| provider.stream(request, cancel.clone()))).ok();
+        let stream = if cancel.is_cancelled() {
+            // The run was stopped while the request was being prepared.
+            Some(Box::pin(stream::once(async { Err(ProviderError::Cancelled) })) as ModelStream)
+        } else {
+            catch_unwind(AssertUnwindSafe(|| provider.stream(request, cancel.clone()))).ok()
+        };
         Self { op, stream, cancel }
     }
 

@@ -101,7 +101,8 @@ pub(crate) fn start(
     let (inbox, asking) = (Arc::clone(mailbox), Arc::clone(&call));
     context.on_question = Some(Arc::new(move |question| tool_questions::send(&inbox, &asking, question)));
 
-    let (ports, call, abort) = (Arc::clone(ports), call, running.abort.clone());
+    let (ports, call) = (Arc::clone(ports), call);
+    let (cancelled, abort) = (running.cancel.clone(), running.abort.clone());
     let (session_id, loop_id) = (journal.session_id().clone(), loop_id.clone());
     let store = Arc::clone(journal);
     let (most, recalls) = (ports.max_tool_output, ports.tools.get(RecallTool::NAME).is_some());
@@ -112,6 +113,9 @@ pub(crate) fn start(
         let query =
             PolicyQuery::new(&session_id, &loop_id, ran.as_ref().unwrap_or(&call), ports.effects(&call.name));
         let mut result = match (ports.tools.get(&call.name), check_start(&*ports.policy, query)) {
+            // The run was stopped while the start was being recorded. A sub-agent still has to tell what it used in an earlier
+            // process; it starts no work.
+            _ if cancelled.is_cancelled() && context.sub_agent.is_none() => Err(ToolError::Cancelled),
             (None, _) => Err(ToolError::NotFound(format!("no tool is named `{}`", call.name))),
             (_, Err(why)) => Err(ToolError::Failed(why)),
             (Some(tool), Ok(clearance)) if !tool.is_offered(clearance.access) => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lariat_core::BoxFuture;
 use lariat_core::context::{ContextSource, Note, NotesQuery};
-use lariat_core::event::Description;
+use lariat_core::event::{Description, RunOutcome};
 use lariat_runtime::drive::JournalConfig;
 use lariat_runtime::prompt::{Section, SectionStability};
 use lariat_runtime::{Agent, AgentBuilder, AgentError};
@@ -77,6 +77,29 @@ async fn source_with_side_effects_is_asked_after_earlier_events_are_written() {
     let written = written(false).await;
     assert_eq!(written[0], "SessionDescribed PromptAssembled AgentStart TurnStart MessageEnd");
     assert_eq!(written[1], "MessageEnd");
+}
+
+/// The end of a run that is stopped while its write with this number waits for its acknowledgement.
+async fn stopped_during_write(number: u64) -> (Fixture, RunOutcome) {
+    let fixture = Fixture::new([call("c1", "write"), Reply::text("done")]);
+    let late = Fault::Late(Duration::from_secs(5));
+    let (store, _) = watched(&fixture, move |index| if index == number { late.clone() } else { Fault::None });
+    let agent = agent(&fixture, &store, true).build().unwrap();
+    let stop = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        agent.abort();
+    };
+    let (ended, ()) = tokio::join!(agent.run("go"), stop);
+    (fixture, ended.unwrap().outcome)
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_stopped_during_a_write_starts_neither_a_request_nor_a_tool_after_it() {
+    let (fixture, outcome) = stopped_during_write(0).await;
+    assert_eq!((outcome, fixture.model.recorded_requests().len()), (RunOutcome::Aborted, 0));
+    let (fixture, outcome) = stopped_during_write(1).await;
+    assert_eq!((outcome, fixture.model.recorded_requests().len()), (RunOutcome::Aborted, 1));
+    assert!(fixture.ledger.all().is_empty(), "{:?}", fixture.ledger.all());
 }
 
 async fn run(agent: &Agent) -> Result<(), AgentError> {

@@ -9,6 +9,7 @@ use lariat_api::{
     Problem, PromptContent, Receipt, SessionCommand, SessionStatus, SessionView, Sessions,
 };
 use lariat_core::BoxFuture;
+use lariat_core::config::ContextConfig;
 use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::SessionId;
 use lariat_core::permission::{AskBeforeEffects, PermissionPolicy, PolicyQuery, Verdict};
@@ -43,6 +44,7 @@ impl AgentFactory for ScriptedAgents {
             .provider(self.model.clone())
             .store(Arc::clone(request.store))
             .session_id(request.session_id.clone())
+            .context(Some(ContextConfig::with_window(200_000)))
             .permission_policy(JudgingPolicy(Arc::clone(&self.judging)))
             .tool(slow)
             .tool(write)

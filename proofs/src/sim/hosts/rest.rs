@@ -22,6 +22,8 @@ const MOST_ROUNDS: usize = 300;
 /// How long a client waits for a run before it interrupts it, and how long its end may take after that.
 const PATIENCE: Duration = Duration::from_secs(6 * 3_600);
 const END_TIME: Duration = Duration::from_secs(3_600);
+/// How long an approved plan may take to start, in milliseconds.
+const PLAN_START_MS: u64 = 600_000;
 /// How long followers may take for what they do not have.
 const FOLLOWING_ROUNDS: usize = 200;
 const FOLLOWING_MS: u64 = 5_000;
@@ -81,6 +83,7 @@ async fn settle(
     random: &mut SeededRandom,
 ) -> Result<(), Violation> {
     let (mut waited, mut pause, mut is_interrupted) = (Duration::ZERO, 100, false);
+    let mut has_awaited_plan = false;
     for _ in 0..MOST_ROUNDS {
         let Some(view) = connection.view(session_id).await? else { continue };
         let action = match view.status {
@@ -108,6 +111,12 @@ async fn settle(
                         answer_to(ask, random)
                     }
                     None if !view.queue.is_empty() => Action::EditQueue { edit: Edit::Resume },
+                    // The run that carries out what was approved is about to start, unless its process died before.
+                    None if !view.plan.changes.is_empty() && !has_awaited_plan => {
+                        has_awaited_plan = true;
+                        connection.process.sleep(PLAN_START_MS).await;
+                        continue;
+                    }
                     None => return Ok(()),
                 }
             }
