@@ -1,4 +1,4 @@
-//! Tests that the snapshots of loops and races are removed when nobody needs them, and only then.
+//! Tests that the snapshots of loops and races are removed when no loop or race needs them, and only then.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
