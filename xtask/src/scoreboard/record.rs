@@ -3,6 +3,7 @@
 //! A file has a block for each command that passed: the command, the date, the commit, the seconds it took and the line in
 //! which the proof states its result. Invariant: only a command that succeeded has a block.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Instant;
 
@@ -14,6 +15,9 @@ use crate::workspace::Workspace;
 
 /// Longest result that is kept, in characters.
 const LONGEST: usize = 160;
+/// Words of the line in which a proof counts what went wrong.
+const FAULTS: [&str; 6] =
+    ["violations", " wrong", "did harm", "all cases", "forbidden peers", "guarantees held"];
 
 /// A command that passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,13 +51,17 @@ impl Entry {
 
     /// The planted mistakes that the command caught; 0 if it plants none.
     pub(super) fn caught(&self) -> u64 {
-        let plants = self.command.contains("--planted") || self.command.starts_with("mistakes");
-        if !plants {
+        if !plants(&self.command) {
             return 0;
         }
         let digits = self.result.split(|c: char| !c.is_ascii_digit()).find(|word| !word.is_empty());
         digits.and_then(|digits| digits.parse().ok()).unwrap_or(1)
     }
+}
+
+/// Whether a command plants mistakes.
+fn plants(command: &str) -> bool {
+    command.contains("--planted") || command.starts_with("mistakes")
 }
 
 fn path(row: &Row) -> String {
@@ -131,7 +139,10 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
                 .run_and_keep_output(workspace)
             {
                 Ok(output) => {
-                    keep(workspace, &[stamp.entry(command, start.elapsed().as_secs(), result_of(&output))])?;
+                    keep(
+                        workspace,
+                        &[stamp.entry(command, start.elapsed().as_secs(), result_of(command, &output))],
+                    )?;
                     super::write(workspace)?;
                 }
                 Err(error) => {
@@ -192,7 +203,7 @@ fn from_log(log: &str, stamp: &Stamp) -> Vec<Entry> {
         };
         let Some((output, seconds)) = section(log, shown) else { continue };
         let result = match names {
-            None => result_of(output),
+            None => result_of(command, output),
             Some(names) => {
                 let noticed =
                     output.lines().filter(|line| line.starts_with(names) && line.ends_with(": noticed"));
@@ -215,11 +226,37 @@ fn section<'a>(log: &'a str, command: &str) -> Option<(&'a str, u64)> {
     (!output.contains("\n==> cargo xtask ")).then_some((output, seconds))
 }
 
-/// The last line that states a figure, or the last line.
-fn result_of(output: &str) -> String {
+/// What a proof states at its end.
+fn result_of(command: &str, output: &str) -> String {
+    let result = if plants(command) { caught_in(output) } else { stated_in(output) };
+    let words: Vec<&str> = result.split_whitespace().collect();
+    words.join(" ").chars().take(LONGEST).collect()
+}
+
+/// The last line that counts what went wrong; else the last that states a figure; else the last.
+fn stated_in(output: &str) -> String {
     let lines = || output.lines().rev().map(str::trim).filter(|line| !line.is_empty());
-    let stated = lines().find(|line| line.contains(|c: char| c.is_ascii_digit())).or_else(|| lines().next());
-    stated.unwrap_or("passed").chars().take(LONGEST).collect()
+    let states = |line: &&str| line.contains(|c: char| c.is_ascii_digit());
+    let counts = |line: &&str| states(line) && FAULTS.iter().any(|word| line.contains(word));
+    let line = lines().find(counts).or_else(|| lines().find(states)).or_else(|| lines().next());
+    line.unwrap_or("passed").to_owned()
+}
+
+/// How many mistakes a proof caught: as it says, or one for each name before `noticed`.
+fn caught_in(output: &str) -> String {
+    let total = output.lines().rev().find(|line| line.contains("planted mistakes caught"));
+    if let Some(total) = total {
+        return total.to_owned();
+    }
+    // One mistake may be tried with several backends.
+    let name = |line: &str| {
+        let name = line.split_once("noticed")?.0.split_whitespace().next_back()?;
+        Some(name.trim_end_matches(':').to_owned())
+    };
+    let names: BTreeSet<String> =
+        output.lines().filter(|line| !line.starts_with("every mistake")).filter_map(name).collect();
+    // A proof with one mistake passes only if it caught it.
+    format!("{} planted mistakes caught", names.len().max(1))
 }
 
 #[cfg(test)]
@@ -244,6 +281,20 @@ mod tests {
         assert_eq!(entry("mistakes mcp:", "the tests caught all 12 planted mistakes").caught(), 12);
         assert_eq!(entry("session-stores --planted", "unclosed sessions noticed: true").caught(), 1);
         assert_eq!(entry("sandbox", "240 programs").caught(), 0);
+    }
+
+    #[test]
+    fn caught_mistakes_are_those_that_the_proof_names_and_no_other_figure() {
+        let by_name = "bwrap no-sandbox   noticed: 93 of 93 cases escaped\nNoGate: noticed: 7 of 10\nNoGate: noticed: 9 of 10\n\
+            every mistake was noticed in 49 s\n";
+        assert_eq!(result_of("sandbox --planted", by_name), "2 planted mistakes caught");
+        let by_total = "a noticed\n5 of 5 planted mistakes caught\nseconds 9\n";
+        assert_eq!(result_of("egress --planted", by_total), "5 of 5 planted mistakes caught");
+        assert_eq!(
+            result_of("disk-faults --planted", "ignores: position 33 twice\n"),
+            "1 planted mistakes caught"
+        );
+        assert_eq!(result_of("simulate", "violations      0\nseconds   9 (2/s)\n"), "violations 0");
     }
 
     #[test]

@@ -469,7 +469,7 @@ pub(super) fn a_crash_during_a_reply_loses_nothing() -> Script {
 /// A client that does not read the live channel learns that it missed something, and the log is complete.
 pub(super) fn a_slow_live_reader_reads_the_log() -> Script {
     // More than a host's channel and the buffers of a socket keep.
-    let long = |text: &str, pieces| Turn::Text { text: text.repeat(20_000), pieces };
+    let long = |text: &str, pieces| Turn::Text { text: text.repeat(pieces), pieces };
     Script::new(
         "a_slow_live_reader_reads_the_log",
         [
