@@ -18,7 +18,7 @@ pub struct AgentLoopConfig {
     pub config_id: Arc<str>,
     /// The description of the session, journaled with the first loop of a new session.
     pub description: Option<Arc<Description>>,
-    /// What happens to approval requests if there is no approver: by default, they are denied at once.
+    /// What happens to approval requests of an agent without an approver: by default, they are denied at once.
     pub missing_approver: MissingApprover,
 }
 

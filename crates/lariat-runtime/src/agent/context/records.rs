@@ -1,6 +1,6 @@
 //! Writes what belongs to no loop: imported messages, commands with what they do, decisions about plans.
 //!
-//! Invariant: a command and its effects are one write, so after a crash both are recorded or neither.
+//! Invariant: a command and what it does at once are one write.
 
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ use crate::agent::loop_config::AgentLoopConfig;
 use crate::drive::{CommandEffect, redaction};
 
 impl AgentContext {
+    /// Journals messages from outside that are not journaled yet.
     pub(in crate::agent) async fn record_imports(
         &mut self,
         config: &AgentLoopConfig,
