@@ -12,6 +12,7 @@
 //! Writing to the repository (commits, branches, work trees) is not supported here. [`WorkTreeSnapshots`] saves states of a
 //! work tree in a git directory of its own.
 
+mod apply;
 mod snapshots;
 
 pub use snapshots::{TreeDiff, WorkTreeSnapshots};
@@ -24,7 +25,9 @@ use std::time::Duration;
 
 use lariat_core::cancel::CancellationToken;
 
-use crate::process::{CaptureLimits, End, Environment, Exit, Launch, Output, ProcessError, Supervisor};
+use crate::process::{
+    CaptureLimits, CapturedOutput, End, Environment, Exit, Launch, Output, ProcessError, Supervisor,
+};
 
 /// Time limit of a git command.
 const TIME: Duration = Duration::from_secs(30);
@@ -88,6 +91,17 @@ pub enum GitError {
         command: String,
         /// Git's error output.
         message: String,
+    },
+    /// These files were changed meanwhile, so nothing more is written.
+    #[error("changed meanwhile: {}", .0.join(", "))]
+    Conflict(Vec<String>),
+    /// A file of the work tree could not be written or removed.
+    #[error("could not write `{path}`: {error}")]
+    Write {
+        /// The file, beneath the work tree.
+        path: String,
+        /// The error of the operating system.
+        error: io::Error,
     },
     /// A file operation failed.
     #[error("could not create the temporary git directory: {0}")]
@@ -203,6 +217,17 @@ impl Git {
         time: Duration,
         codes: &[i32],
     ) -> Result<String, GitError> {
+        Ok(self.output(git_directory, words, time, codes).await?.text())
+    }
+
+    /// Does the same as [`run`](Self::run), and returns the output in bytes.
+    async fn output(
+        &self,
+        git_directory: &Path,
+        words: Vec<OsString>,
+        time: Duration,
+        codes: &[i32],
+    ) -> Result<CapturedOutput, GitError> {
         let command = words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
         let limits =
             CaptureLimits { head: OUTPUT_LIMIT / 2, tail: OUTPUT_LIMIT / 2, ..CaptureLimits::default() };
@@ -225,7 +250,7 @@ impl Git {
             .with_time(Some(time));
         let finished = self.supervisor.run(launch, &CancellationToken::new()).await?;
         match (finished.exit, finished.end) {
-            (Exit::Code(code), End::Exited) if codes.contains(&code) => Ok(finished.output.text()),
+            (Exit::Code(code), End::Exited) if codes.contains(&code) => Ok(finished.output),
             (_, End::TimedOut) => {
                 let message = format!("it took longer than {} s", time.as_secs());
                 Err(GitError::Failed { command, message })

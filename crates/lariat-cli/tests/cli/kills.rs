@@ -75,12 +75,17 @@ pub(crate) fn started_once(fixture: &Fixture, session: &str, name: &str) -> BTre
 
 /// Starts the program with a git that never ends when it saves the state of the files, and waits for that.
 pub(crate) fn hang_while_saving_files(fixture: &Fixture, words: &[&str]) -> Child {
+    hang_in_git(fixture, words, "write-tree")
+}
+
+/// Starts the program with a git that never ends when its arguments contain a text, and waits for that.
+pub(crate) fn hang_in_git(fixture: &Fixture, words: &[&str], text: &str) -> Child {
     let (bin, begun) = (fixture.path("hanging"), fixture.path("begun"));
     let _ = std::fs::remove_file(&begun);
     std::fs::create_dir_all(&bin).unwrap();
     let path = std::env::var("PATH").unwrap();
     let script = format!(
-        "#!/bin/sh\nPATH='{path}'\ncase \"$*\" in *write-tree*) touch '{}'; exec sleep 600;; esac\nexec git \"$@\"\n",
+        "#!/bin/sh\nPATH='{path}'\ncase \"$*\" in *'{text}'*) touch '{}'; exec sleep 600;; esac\nexec git \"$@\"\n",
         begun.display()
     );
     std::fs::write(bin.join("git"), script).unwrap();

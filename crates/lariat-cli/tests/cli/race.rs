@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::collector::Collector;
 use crate::fixture::{Fixture, RunResult, signal, silence, wait, wait_for};
-use crate::kills::{Killed, UnkilledFiles, started_once};
+use crate::kills::{Killed, UnkilledFiles, hang_in_git, kill_and_wait, started_once};
 use crate::pty::Pty;
 
 fn is_judge(request: &Request) -> bool {
@@ -209,6 +209,33 @@ async fn branch_is_not_applied_over_changes_of_the_user() {
         assert!(ran.status.code() == Some(2) && errors.contains("the race ran in"), "{words:?}: {errors}");
     }
     assert_eq!(std::fs::read_dir(&other).unwrap().count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn interrupted_application_is_put_back_before_the_next_one() {
+    let fixture = Fixture::new(script(|_| select("c"))).await;
+    repository(&fixture);
+    fixture.run(&["race", "write a result", "--branches", "3", "--no-apply"]).expect(0);
+    let id = race_id(&fixture);
+    for next in [&["race", "--resume", &id][..], &["race", "take", &id, "b"]] {
+        kill_and_wait(&fixture, hang_in_git(&fixture, &["race", "take", &id, "c"], "read-tree -m"));
+        // One of its two files was written.
+        fixture.write("result.txt", "c 0\nc 1\nc 2\n");
+        let shown = fixture.run(&["race", "show", &id]).expect(0).stdout;
+        assert!(
+            shown.contains(&format!("interrupted; `lariat race take {id} c` applies all of it")),
+            "{shown}"
+        );
+        fixture.run(next).expect(0);
+        let (lines, name) = if next.contains(&"take") { (2, "b") } else { (3, "c") };
+        let wanted: String = (0..lines).map(|line| format!("{name} {line}\n")).collect();
+        assert_eq!(read(&fixture, "result.txt"), Some(wanted));
+        assert!(read(&fixture, &format!("own-{name}.txt")).is_some());
+        fixture.run(&["undo", "--yes"]).expect(0);
+        assert_eq!(read(&fixture, "result.txt"), None, "undo reverts the whole branch {name}");
+        assert_eq!((read(&fixture, "own-b.txt"), read(&fixture, "own-c.txt")), (None, None));
+    }
+    assert_eq!(read(&fixture, "dirty.txt").as_deref(), Some("not committed\n"));
 }
 
 /// `LARIAT_KILLS` sets the number of kills, `LARIAT_SEED` repeats their moments: `cargo xtask kill-race`.

@@ -8,6 +8,7 @@
 //! and files that were set aside to be put back.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 
 use blake3::Hash;
 use rustix::fd::OwnedFd;
@@ -101,11 +102,26 @@ pub(crate) fn sweep(directory: &OwnedFd, names: &[OsString]) {
     }
 }
 
+/// Removes all leftovers in a directory if no writer is active there.
+pub(crate) fn sweep_all(directory: &OwnedFd) {
+    let Ok(entries) = reopen(directory).and_then(rustix::fs::Dir::new) else { return };
+    let names = entries.flatten().map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());
+    let left: Vec<OsString> = names.filter(|name| is_temporary(name)).collect();
+    if !left.is_empty() {
+        sweep(directory, &left);
+    }
+}
+
 /// Removes the file with this temporary name, unless another program wrote it.
 pub(crate) fn discard(directory: &OwnedFd, name: &OsStr) {
     if is_ours(directory, name) {
         let _ = unlinkat(directory, name, AtFlags::empty());
     }
+}
+
+/// The hash of a file's content, for [`exchange_name`]; `None` if it is not a file or cannot be read.
+pub(crate) fn content_hash(directory: &OwnedFd, name: &OsStr) -> Option<Hash> {
+    hash_of(directory, name).ok().map(|(_, hash)| hash)
 }
 
 fn is_ours(directory: &OwnedFd, name: &OsStr) -> bool {

@@ -7,7 +7,6 @@
 //! A snapshot can be checked out in another directory ([`WorkTreeSnapshots::copy_to`]), and the difference between two can be
 //! applied to the work tree ([`WorkTreeSnapshots::apply`]).
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,17 +16,18 @@ use super::{
     CONFIGURATION, Directories, Environment, Git, GitError, Supervisor, extensions, safe_environment,
     small_file, write,
 };
+use crate::process::CapturedOutput;
 
 /// Time limit of reading all files of a work tree.
-const SCAN_TIME: Duration = Duration::from_secs(120);
+pub(super) const SCAN_TIME: Duration = Duration::from_secs(120);
 /// Maximum size of an index that is copied, in bytes. Git reads all files again without it.
 const INDEX_LIMIT: u64 = 256 * 1024 * 1024;
 
 /// Snapshots of one work tree, in a directory of their own.
 #[derive(Debug)]
 pub struct WorkTreeSnapshots {
-    git: Git,
-    directory: PathBuf,
+    pub(super) git: Git,
+    pub(super) directory: PathBuf,
     /// What git knows about the files of the work tree.
     index: PathBuf,
 }
@@ -119,34 +119,6 @@ impl WorkTreeSnapshots {
         Ok(Self { git, directory: self.directory.clone(), index })
     }
 
-    /// Changes the work tree by the difference between two snapshots. Files that are as in `to` already stay, and so do
-    /// changes to other files.
-    ///
-    /// # Errors
-    /// [`GitError`] if a file that differs between the snapshots is neither as in `from` nor as in `to`, or git fails.
-    pub async fn apply(&self, from: &str, to: &str) -> Result<(), GitError> {
-        // Git compares the files with its index, so the index must be that of the present files.
-        self.take().await?;
-        self.run(["read-tree", "-m", "-u", from, to], SCAN_TIME, &[0]).await.map(drop)
-    }
-
-    /// The files that [`apply`](Self::apply) would refuse to change, because `now` has something else there.
-    ///
-    /// # Errors
-    /// [`GitError`] if git fails or does not have a snapshot.
-    pub async fn conflicts(&self, from: &str, to: &str, now: &str) -> Result<Vec<String>, GitError> {
-        let (wanted, done) = (self.names(from, to).await?, self.names(from, now).await?);
-        let different = self.names(now, to).await?;
-        Ok(wanted.intersection(&done).filter(|name| different.contains(*name)).cloned().collect())
-    }
-
-    /// The names of files that differ between two snapshots.
-    async fn names(&self, from: &str, to: &str) -> Result<BTreeSet<String>, GitError> {
-        let words = ["diff-tree", "-r", "--no-renames", "--name-only", "-z", from, to];
-        let names = self.run(words, SCAN_TIME, &[0]).await?;
-        Ok(names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect())
-    }
-
     /// Gives a copy of the work tree a repository with the same commit checked out.
     async fn make_repository(&self, original: &Directories, copy: &Git) -> Result<(), GitError> {
         let directory = copy.work_tree.join(".git");
@@ -205,7 +177,7 @@ impl WorkTreeSnapshots {
     }
 
     /// Removes the index and its lock. Only one process uses these snapshots, and it runs one command on an index at a time.
-    fn forget_index(&self) {
+    pub(super) fn forget_index(&self) {
         let mut lock = self.index.clone().into_os_string();
         lock.push(".lock");
         let _ = rustix::fs::unlink(&lock);
@@ -241,14 +213,23 @@ impl WorkTreeSnapshots {
         std::fs::remove_dir_all(&self.directory)
     }
 
-    async fn run<const N: usize>(
+    pub(super) async fn run<const N: usize>(
         &self,
         words: [&str; N],
         time: Duration,
         codes: &[i32],
     ) -> Result<String, GitError> {
+        Ok(self.output(words, time, codes).await?.text())
+    }
+
+    pub(super) async fn output<const N: usize>(
+        &self,
+        words: [&str; N],
+        time: Duration,
+        codes: &[i32],
+    ) -> Result<CapturedOutput, GitError> {
         let words = words.into_iter().map(OsString::from).collect();
-        self.git.run(&self.directory, words, time, codes).await
+        self.git.output(&self.directory, words, time, codes).await
     }
 }
 

@@ -65,7 +65,7 @@ impl RelativePath {
     }
 
     /// Splits off the last name.
-    pub(super) fn split(&self) -> (&[u8], &OsStr) {
+    pub(crate) fn split(&self) -> (&[u8], &OsStr) {
         match self.0.iter().rposition(|byte| *byte == b'/') {
             Some(at) => {
                 let (parent, name) = self.0.split_at(at);
@@ -76,7 +76,7 @@ impl RelativePath {
     }
 
     /// The parent directories, deepest first, without the root.
-    pub(super) fn ancestors(&self) -> impl Iterator<Item = Self> {
+    pub(crate) fn ancestors(&self) -> impl Iterator<Item = Self> {
         let mut rest = self.clone();
         std::iter::from_fn(move || {
             let parent = rest.split().0.to_vec();
@@ -133,15 +133,15 @@ pub enum RecordedKind {
 
 /// What is recorded about a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Entry {
-    pub(super) look: RecordedKind,
-    pub(super) mode: u32,
-    pub(super) seen: RecordedStamp,
+pub(crate) struct Entry {
+    pub(crate) look: RecordedKind,
+    pub(crate) mode: u32,
+    pub(crate) seen: RecordedStamp,
 }
 
 /// The stamp of a file when it was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct RecordedStamp {
+pub(crate) struct RecordedStamp {
     pub(super) size: u64,
     pub(super) modified: i64,
     pub(super) changed: i64,
@@ -152,7 +152,7 @@ pub(super) struct RecordedStamp {
 
 impl RecordedStamp {
     #[expect(clippy::useless_conversion, reason = "the widths differ between architectures")]
-    pub(super) fn of(stat: &Stat) -> Self {
+    pub(crate) fn of(stat: &Stat) -> Self {
         let time = |seconds: i64, nanoseconds: i64| {
             seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
         };

@@ -1,6 +1,6 @@
-//! Accesses single paths of the workspace by handle, for undo.
+//! Accesses single paths of the workspace by handle, for undo and for applying snapshots.
 //!
-//! All file access of undo goes through here. Invariant: a directory is opened beneath the root without following any
+//! All their file access goes through here. Invariant: a directory is opened beneath the root without following any
 //! link; from there each step uses one name and does not follow it.
 
 use std::ffi::{OsStr, OsString};
@@ -25,19 +25,19 @@ const ATTEMPTS: usize = 64;
 
 /// The root directory of a workspace.
 #[derive(Clone, Debug)]
-pub(super) struct WorkspaceHandle {
+pub(crate) struct WorkspaceHandle {
     root: Arc<OwnedFd>,
 }
 
 /// What to create under a name.
-pub(super) enum NewEntry<'a> {
+pub(crate) enum NewEntry<'a> {
     File(&'a [u8], u32),
     Link(&'a OsStr),
 }
 
 /// Why a step was not done.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum StepError {
+pub(crate) enum StepError {
     /// The current state is not the recorded one.
     Changed,
     /// The operating system returned an error.
@@ -57,25 +57,25 @@ impl From<Errno> for StepError {
 }
 
 impl WorkspaceHandle {
-    pub(super) fn new(root: Arc<OwnedFd>) -> Self {
+    pub(crate) fn new(root: Arc<OwnedFd>) -> Self {
         Self { root }
     }
 
     /// Opens a directory beneath the root, as a path-only handle.
-    pub(super) fn folder(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
+    pub(crate) fn folder(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
         use std::os::unix::ffi::OsStrExt;
         let path = if path.is_empty() { OsStr::new(".") } else { OsStr::from_bytes(path) };
         open(&self.root, path, OFlags::PATH | OFlags::DIRECTORY)
     }
 
     /// The state of the entry at a path; of a link, its own.
-    pub(super) fn stat(&self, path: &RelativePath) -> Result<Stat, Errno> {
+    pub(crate) fn stat(&self, path: &RelativePath) -> Result<Stat, Errno> {
         let (parent, name) = path.split();
         statat(self.folder(parent)?, name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
     /// Replaces the expected entry with a file or a link.
-    pub(super) fn put(
+    pub(crate) fn put(
         &self,
         path: &RelativePath,
         new: &NewEntry<'_>,
@@ -98,7 +98,7 @@ impl WorkspaceHandle {
     }
 
     /// Removes a file, a link or an empty directory.
-    pub(super) fn remove(&self, path: &RelativePath, expected: &RecordedStamp) -> Result<(), StepError> {
+    pub(crate) fn remove(&self, path: &RelativePath, expected: &RecordedStamp) -> Result<(), StepError> {
         let (parent, name) = path.split();
         let folder = self.folder(parent)?;
         let stat = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -112,14 +112,14 @@ impl WorkspaceHandle {
     }
 
     /// Creates a directory.
-    pub(super) fn create_folder(&self, path: &RelativePath) -> Result<(), StepError> {
+    pub(crate) fn create_folder(&self, path: &RelativePath) -> Result<(), StepError> {
         let (parent, name) = path.split();
         Ok(rustix::fs::mkdirat(self.folder(parent)?, name, Mode::from_raw_mode(0o700))?)
     }
 
     /// Sets the mode of a file or directory. Uses a path-only handle, so that unreadable files can be changed, and its
     /// link in `/proc`, because `fchmod` does not accept such a handle.
-    pub(super) fn set_mode(&self, path: &RelativePath, mode: u32) -> Result<(), StepError> {
+    pub(crate) fn set_mode(&self, path: &RelativePath, mode: u32) -> Result<(), StepError> {
         let (parent, name) = path.split();
         let handle = open(&self.folder(parent)?, name, OFlags::PATH | OFlags::NOFOLLOW)?;
         if FileType::from_raw_mode(fstat(&handle)?.st_mode) == FileType::Symlink {

@@ -13,9 +13,9 @@
 //! - `history`: checkpoints in memory. `plan`: what a rewind would do. `steps`: performs it. `checkpoints`: [`Undo`].
 
 mod checkpoints;
-mod entry;
+pub(crate) mod entry;
 mod error;
-mod handle;
+pub(crate) mod handle;
 mod history;
 mod log;
 mod plan;

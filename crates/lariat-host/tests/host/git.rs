@@ -250,7 +250,7 @@ async fn reads_a_linked_work_tree_but_no_borrowed_one() {
     assert!(matches!(open(folder.path(), &folder), Err(GitError::NotARepository(_))));
 }
 
-async fn snapshots(path: &Path, folder: &TempDirectory) -> WorkTreeSnapshots {
+pub(crate) async fn snapshots(path: &Path, folder: &TempDirectory) -> WorkTreeSnapshots {
     let directory = folder.path().join("snapshots");
     let _ = std::fs::create_dir(&directory);
     WorkTreeSnapshots::open(path, &directory, &environment(), &Supervisor::new()).unwrap()
@@ -377,49 +377,4 @@ async fn copy_has_the_files_and_the_history_and_leaves_the_repository_alone() {
     assert_eq!(output(&path, &["count-objects", "-v"]), objects);
     assert_eq!((output(&path, &["for-each-ref"]), output(&path, &["rev-parse", "HEAD"])), (refs, head));
     assert!(original.copy_to(&before, &copy).await.is_err(), "the directory exists");
-}
-
-#[tokio::test]
-async fn difference_is_applied_beside_other_changes_and_not_over_them() {
-    let folder = TempDirectory::new();
-    let path = folder.path().join("plain");
-    std::fs::create_dir(&path).unwrap();
-    for name in ["changed.txt", "deleted.txt", "mine.txt"] {
-        std::fs::write(path.join(name), "one\n").unwrap();
-    }
-    let original = snapshots(&path, &folder).await;
-    let before = original.take().await.unwrap();
-    let copy = folder.path().join("copy");
-    let copied = original.copy_to(&before, &copy).await.unwrap();
-    assert!(!copy.join(".git").exists(), "the original is not a repository");
-    std::fs::write(copy.join("changed.txt"), "two\n").unwrap();
-    std::fs::remove_file(copy.join("deleted.txt")).unwrap();
-    std::fs::create_dir(copy.join("sub")).unwrap();
-    std::fs::write(copy.join("sub/new.txt"), "new\n").unwrap();
-    let after = copied.take().await.unwrap();
-
-    // The user changed a file that the copy changed, too: nothing happens.
-    std::fs::write(path.join("mine.txt"), "mine\n").unwrap();
-    std::fs::write(path.join("changed.txt"), "mine\n").unwrap();
-    let now = original.take().await.unwrap();
-    assert_eq!(original.conflicts(&before, &after, &now).await.unwrap(), ["changed.txt"]);
-    original.apply(&before, &after).await.unwrap_err();
-    assert_eq!(std::fs::read_to_string(path.join("changed.txt")).unwrap(), "mine\n");
-    assert!(path.join("deleted.txt").exists() && !path.join("sub").exists());
-
-    std::fs::write(path.join("changed.txt"), "one\n").unwrap();
-    let now = original.take().await.unwrap();
-    assert!(original.conflicts(&before, &after, &now).await.unwrap().is_empty());
-    // The second time, a killed process had already applied it.
-    for _ in 0..2 {
-        original.apply(&before, &after).await.unwrap();
-        assert_eq!(std::fs::read_to_string(path.join("changed.txt")).unwrap(), "two\n");
-        assert_eq!(std::fs::read_to_string(path.join("sub/new.txt")).unwrap(), "new\n");
-        assert_eq!(std::fs::read_to_string(path.join("mine.txt")).unwrap(), "mine\n", "not part of it");
-        assert!(!path.join("deleted.txt").exists());
-    }
-    // And back.
-    original.apply(&after, &before).await.unwrap();
-    assert!(path.join("deleted.txt").exists() && !path.join("sub").exists());
-    assert_eq!(std::fs::read_to_string(path.join("mine.txt")).unwrap(), "mine\n");
 }

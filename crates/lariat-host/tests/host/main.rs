@@ -7,6 +7,7 @@
 )]
 
 mod git;
+mod git_apply;
 mod killed;
 mod launch_helper;
 mod processes;

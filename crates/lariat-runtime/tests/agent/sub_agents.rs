@@ -283,8 +283,10 @@ async fn cancelled_parent_ends_its_sub_agents_and_both_record_it() {
 
 #[tokio::test(start_paused = true)]
 async fn cancelled_sub_agent_whose_store_fails_is_recorded_with_what_it_spent() {
-    // The store of the sub-agent fails before or after its first reply is saved.
-    for saved in [false, true] {
+    // The store of the sub-agent fails before or after its first reply is saved, or does not answer after it, so that the sub-agent
+    // cannot report its end.
+    let unanswered = Fault::Late(Duration::from_secs(100_000));
+    for (saved, fault) in [(false, Fault::Refuse), (true, Fault::Refuse), (true, unanswered)] {
         let fixture = Fixture::new([delegate("c1", "helper").with_usage(Usage::new(10, 10))]);
         let child = Arc::new(ScriptedModel::new([
             Reply::tool_call("w1", "wait", json!({})).with_usage(Usage::new(1_000, 50))
@@ -300,7 +302,7 @@ async fn cancelled_sub_agent_whose_store_fails_is_recorded_with_what_it_spent() 
             let is_child = append.session_id.as_str() != "s";
             let had_replied = replied;
             replied |= is_child && append.events.iter().any(is_reply);
-            if is_child && (had_replied || (replied && !saved)) { Fault::Refuse } else { Fault::None }
+            if is_child && (had_replied || (replied && !saved)) { fault.clone() } else { Fault::None }
         }));
         let pool = BudgetPool::new(BudgetLimits::none().with_tokens(100_000));
         let agent = fixture.agent().store(store.clone()).session_id("s").budget_pool(pool.clone()).tool(tool);

@@ -21,7 +21,7 @@ mod settings;
 mod work;
 
 pub use plan::RacePlan;
-pub use record::{BranchEnd, RaceRecord, RaceSelection};
+pub use record::{BranchEnd, RaceRecord, RaceSelection, UnfinishedTake};
 pub use run::{RaceRun, TakenBranch};
 pub use settings::{MAX_BRANCHES, RaceJudge, RaceSettings, branch_name};
 pub use work::BranchProgress;

@@ -27,6 +27,18 @@ pub struct RaceRecord {
     pub selection: Option<RaceSelection>,
     /// The branch whose changes were applied last.
     pub taken: Option<String>,
+    /// An application of a branch that did not end, so the directory may have a part of its changes.
+    pub unfinished: Option<UnfinishedTake>,
+}
+
+/// An application of a branch that was interrupted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnfinishedTake {
+    /// The name of the branch.
+    pub branch: String,
+    /// The state of the files before it.
+    pub from: String,
 }
 
 /// A branch that ended.
@@ -92,6 +104,7 @@ pub(super) enum RaceEvent {
     Started { settings: Box<RaceSettings>, snapshot: String },
     BranchEnded(Box<BranchEnd>),
     Selected(RaceSelection),
+    TakeStarted { branch: String, from: String },
     Taken { branch: String },
 }
 
@@ -127,7 +140,10 @@ impl RaceRecord {
             }
             RaceEvent::BranchEnded(end) => drop(self.branches.insert(end.name.clone(), *end)),
             RaceEvent::Selected(selection) => self.selection = Some(selection),
-            RaceEvent::Taken { branch } => self.taken = Some(branch),
+            RaceEvent::TakeStarted { branch, from } => {
+                self.unfinished = Some(UnfinishedTake { branch, from });
+            }
+            RaceEvent::Taken { branch } => (self.taken, self.unfinished) = (Some(branch), None),
         }
     }
 

@@ -202,19 +202,21 @@ impl RaceRun {
     /// applied.
     pub async fn take(&mut self, branch: &str) -> Result<TakenBranch, ServiceError> {
         let to = self.snapshot(branch)?.to_owned();
+        self.put_back().await?;
         let from = self.base(&to).await?;
-        let files = self.copies.snapshots.diff(&from, &to).await.map_err(failed)?.files;
+        let files = self.copies.snapshots.changed_files(&from, &to).await.map_err(failed)?;
         let command_id = format!("race-{branch}-{}", clock::now().as_millis());
         let command = format!("lariat race take {} {branch}", self.session.id());
         let started = AgentEvent::UserCommandStarted { command_id: command_id.clone(), command };
         let call: Arc<str> = started.change_id().unwrap_or_else(|| command_id.clone()).into();
-        self.session.agent.record_effects(vec![CommandEffect::note(started)]).await?;
+        let step = RaceEvent::TakeStarted { branch: branch.to_owned(), from: from.clone() };
+        self.record_step(step, vec![started]).await?;
         let undo = self.plan.service.undo(&self.plan.place, &self.session.id())?;
         if let Some(undo) = &undo {
             let (undo, call) = (undo.clone(), Arc::clone(&call));
             blocking(move || undo.begin_call(&call).map(drop)).await??;
         }
-        let applied = self.copies.snapshots.apply(&from, &to).await.map_err(failed);
+        let applied = self.apply(&from, &to).await;
         if let Some(undo) = &undo {
             let (undo, call) = (undo.clone(), Arc::clone(&call));
             blocking(move || drop(undo.end_call(&call))).await?;
@@ -233,12 +235,28 @@ impl RaceRun {
         Ok(TakenBranch { files, can_be_undone: undo.is_some() })
     }
 
+    /// Reverts the part of a branch that an interrupted application has written. So the next one is a whole step for undo, also
+    /// if it applies another branch.
+    async fn put_back(&self) -> Result<(), ServiceError> {
+        let Some(unfinished) = &self.plan.record.unfinished else { return Ok(()) };
+        self.apply(self.snapshot(&unfinished.branch)?, &unfinished.from).await
+    }
+
+    async fn apply(&self, from: &str, to: &str) -> Result<(), ServiceError> {
+        self.copies.snapshots.apply(from, to).await.map_err(|error| match error {
+            GitError::Conflict(files) => ServiceError::RaceConflict(files),
+            error => failed(error),
+        })
+    }
+
     /// The state from which the directory can go to another one without losing changes: that of the branch applied last, or
     /// that before the race if the user undid it.
     async fn base(&self, to: &str) -> Result<String, ServiceError> {
         let snapshots = &self.copies.snapshots;
         let now = snapshots.take().await.map_err(failed)?;
         let taken = self.plan.record.taken.as_deref().and_then(|name| self.snapshot(name).ok());
+        // The user may have undone the branch that is to be applied again.
+        let taken = taken.filter(|taken| *taken != to);
         let mut least: Option<Vec<String>> = None;
         for from in taken.into_iter().chain([self.plan.record.snapshot.as_str()]) {
             let conflicts = snapshots.conflicts(from, to, &now).await.map_err(failed)?;

@@ -267,6 +267,12 @@ async fn show(env: &ProcessEnv, args: &RaceSessionArgs) -> CommandResult {
     if let Some(taken) = &record.taken {
         print::line(&format!("branch {taken} was applied"));
     }
+    if let Some(unfinished) = &record.unfinished {
+        let branch = &unfinished.branch;
+        print::line(&format!(
+            "applying branch {branch} was interrupted; `lariat race take {id} {branch}` applies all of it"
+        ));
+    }
     for end in record.branches.values().filter(|end| end.problem.is_some()) {
         print::line(&format!("branch {}: {}", end.name, end.problem.as_deref().unwrap_or_default()));
     }
