@@ -8,11 +8,13 @@
 //! the journal does not have, except that model.
 
 mod commands;
+mod compaction;
 mod files;
 mod message_model;
 mod recording;
 mod shell;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use lariat_api::{
@@ -43,6 +45,10 @@ pub(crate) struct Owner {
     shared: Arc<HostState>,
     entry: Arc<SessionEntry>,
     inbox: mpsc::Receiver<Request>,
+    /// Requests that arrived during a compaction, before those in the inbox.
+    waiting: VecDeque<Request>,
+    /// Whether a command that waits has stopped the compaction.
+    has_stopped_compaction: bool,
     /// For the task that forwards events.
     requests: mpsc::WeakSender<Request>,
     hosted: Option<Hosted>,
@@ -104,6 +110,8 @@ impl Owner {
             shared,
             entry,
             inbox,
+            waiting: VecDeque::new(),
+            has_stopped_compaction: false,
             requests: requests.downgrade(),
             hosted: None,
             run: None,
@@ -122,6 +130,11 @@ impl Owner {
     async fn work(mut self) {
         let idle_time = self.shared.options.idle_time;
         loop {
+            if let Some(request) = self.waiting.pop_front() {
+                self.handle(request).await;
+                continue;
+            }
+            self.has_stopped_compaction = false;
             if self.is_closing && !self.is_busy() {
                 break;
             }

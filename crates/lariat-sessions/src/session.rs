@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lariat_api::{Live, Problem, SessionChange, SessionView};
+use lariat_api::{Live, Problem, SessionChange, SessionStatus, SessionView};
 use lariat_core::archive::SessionArchive;
 use lariat_core::event::{AgentEvent, CommandRecord};
 use lariat_core::id::SessionId;
@@ -36,6 +36,7 @@ pub(crate) struct SessionEntry {
     live: broadcast::Sender<Live>,
     owner: Mutex<Option<mpsc::Sender<Request>>>,
     is_running: AtomicBool,
+    is_compacting: AtomicBool,
     /// Whether the host has an agent for the session, which may have no events yet.
     is_adopted: AtomicBool,
     attached: AtomicUsize,
@@ -52,6 +53,7 @@ impl SessionEntry {
             live: broadcast::channel(LIVE_ITEMS).0,
             owner: Mutex::new(None),
             is_running: AtomicBool::new(false),
+            is_compacting: AtomicBool::new(false),
             is_adopted: AtomicBool::new(false),
             attached: AtomicUsize::new(0),
             creation: tokio::sync::Mutex::new(()),
@@ -126,8 +128,11 @@ impl SessionEntry {
     pub(crate) async fn view(&self) -> Result<SessionView, Problem> {
         // A run that began or ended while the journal was read is not one that a crash interrupted.
         let was_running = self.is_running();
-        let fold = self.fold().await?;
-        Ok(fold.view(was_running || self.is_running()))
+        let mut view = self.fold().await?.view(was_running || self.is_running());
+        if view.status == SessionStatus::Idle && self.is_compacting.load(Ordering::SeqCst) {
+            view.status = SessionStatus::Running;
+        }
+        Ok(view)
     }
 
     /// Whether the newest events show a tool call or a command of the user that has not ended. True if the journal cannot
@@ -157,9 +162,13 @@ impl SessionEntry {
         Ok(SessionChange::new(self.session_id.clone(), view.seq, view.status))
     }
 
-    /// Whether this host drives a run of the session.
+    /// Whether this host drives a run of the session, or compacts its conversation.
     pub(crate) fn is_running(&self) -> bool {
-        self.is_running.load(Ordering::SeqCst)
+        self.is_running.load(Ordering::SeqCst) || self.is_compacting.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn set_compacting(&self, is_compacting: bool) {
+        self.is_compacting.store(is_compacting, Ordering::SeqCst);
     }
 
     pub(crate) fn set_running(&self, is_running: bool) {

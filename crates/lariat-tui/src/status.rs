@@ -21,6 +21,8 @@ pub enum Waits {
     Interrupted,
     /// For the model.
     Model,
+    /// For the end of a compaction that the user asked for.
+    Compaction,
     /// For tools.
     Tool {
         /// The name of the one that runs longest.
@@ -218,6 +220,7 @@ impl Waits {
             Self::Idle => (Style::Dim, "idle".to_owned()),
             Self::Interrupted => (Style::Warning, "interrupted: send a message to continue".to_owned()),
             Self::Model => (Style::Strong, "waiting for the model".to_owned()),
+            Self::Compaction => (Style::Strong, "compacting the conversation".to_owned()),
             Self::Tool { name, others: 0 } => (Style::Strong, format!("running {}", text::line(name))),
             Self::Tool { name, others } => {
                 (Style::Strong, format!("running {} and {others} more", text::line(name)))

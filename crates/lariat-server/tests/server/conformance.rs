@@ -18,7 +18,7 @@ use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_server::unix::{self, HostSocket};
 use lariat_server::{Host, routes};
-use lariat_test::sessions::{HostFixture, ModelScript, ScriptedFiles};
+use lariat_test::sessions::{CrashMoments, HostFixture, ModelScript, ScriptedFiles};
 use tokio::task::JoinHandle;
 use toy::Toy;
 
@@ -57,6 +57,11 @@ impl ServedToy {
 }
 
 impl HostFixture for ServedToy {
+    /// The toy passes the whole suite without a server.
+    fn crash_moments(&self) -> CrashMoments {
+        CrashMoments::AfterSteps
+    }
+
     fn open(&self, policy: AskPolicy) -> BoxFuture<'_, Arc<dyn Sessions>> {
         Box::pin(async move {
             let host = Arc::new(ServedHost(self.toy.open(policy).await));

@@ -107,17 +107,7 @@ impl Owner {
                 self.check_message(message_id).await?;
                 self.record(accepted, vec![CommandEffect::Pin(message_id, pinned)]).await
             }
-            Action::Compact { focus } => {
-                self.check_idle("compact the conversation").await?;
-                let (agent, id) = (self.agent().await?, accepted.id);
-                let compacted = agent.compact_by_command(accepted.record, focus.as_deref()).await;
-                // A compaction that is refused may be recorded too. If the store cannot tell, neither can the host.
-                match (self.entry.command(id.as_str()).await?, compacted) {
-                    (Some((seq, _)), _) => Ok(Receipt::new(id, seq)),
-                    (None, Err(error)) => Err(problems::from_agent(&error)),
-                    (None, Ok(_)) => Err(problems::owner_lost()),
-                }
-            }
+            Action::Compact { focus } => self.compact(accepted, focus.as_deref()).await,
             Action::UndoCompaction { compaction } => {
                 self.check_idle("undo a compaction").await?;
                 let is_it = |event: &Event| {
@@ -225,6 +215,9 @@ impl Owner {
             return self.interrupt_shell(accepted).await;
         }
         if self.run.is_none() {
+            if std::mem::take(&mut self.has_stopped_compaction) {
+                return self.record(accepted, Vec::new()).await;
+            }
             return Err(wrong_status("no run is active", "there is nothing to interrupt"));
         }
         match self.record(accepted, vec![CommandEffect::Abort]).await {

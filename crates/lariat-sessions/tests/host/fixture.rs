@@ -9,7 +9,9 @@ use lariat_api::{
     Problem, PromptContent, Receipt, SessionCommand, SessionStatus, SessionView, Sessions,
 };
 use lariat_core::BoxFuture;
+use lariat_core::cancel::CancellationToken;
 use lariat_core::config::ContextConfig;
+use lariat_core::context::{CompactionProposal, CompactionQuery, CompactionStrategy};
 use lariat_core::event::{AgentEvent, Event};
 use lariat_core::id::SessionId;
 use lariat_core::permission::{AskBeforeEffects, PermissionPolicy, PolicyQuery, Verdict};
@@ -29,6 +31,8 @@ pub(crate) struct ScriptedAgents {
     pub(crate) ledger: Ledger,
     /// Notified when the permission check of a tool call with `wait` begins.
     pub(crate) judging: Arc<Notify>,
+    /// Notified when a compaction begins.
+    pub(crate) compacting: Arc<Notify>,
 }
 
 impl AgentFactory for ScriptedAgents {
@@ -46,6 +50,7 @@ impl AgentFactory for ScriptedAgents {
             .session_id(request.session_id.clone())
             .context(Some(ContextConfig::with_window(200_000)))
             .permission_policy(JudgingPolicy(Arc::clone(&self.judging)))
+            .compaction(WaitingCompaction(Arc::clone(&self.compacting)))
             .tool(slow)
             .tool(write)
             .build();
@@ -74,6 +79,25 @@ impl PermissionPolicy for JudgingPolicy {
     }
 }
 
+/// Never ends with the focus `wait`, unless it is interrupted. Otherwise it proposes nothing.
+struct WaitingCompaction(Arc<Notify>);
+
+impl CompactionStrategy for WaitingCompaction {
+    fn compact<'a>(
+        &'a self,
+        query: CompactionQuery,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'a, CompactionProposal> {
+        Box::pin(async move {
+            self.0.notify_one();
+            if query.focus.as_deref() == Some("wait") {
+                cancel.cancelled().await;
+            }
+            CompactionProposal::default()
+        })
+    }
+}
+
 pub(crate) struct Fixture {
     pub(crate) store: Arc<SqliteStore>,
     pub(crate) agents: Arc<ScriptedAgents>,
@@ -90,7 +114,12 @@ impl Fixture {
     pub(crate) async fn with_policy(replies: impl IntoIterator<Item = Reply>, policy: AskPolicy) -> Self {
         let store = Arc::new(SqliteStore::in_memory().await.unwrap());
         let model = Arc::new(ScriptedModel::new(replies).with_recording());
-        let agents = Arc::new(ScriptedAgents { model, ledger: Ledger::new(), judging: Arc::default() });
+        let agents = Arc::new(ScriptedAgents {
+            model,
+            ledger: Ledger::new(),
+            judging: Arc::default(),
+            compacting: Arc::default(),
+        });
         let mut options = HostOptions::default();
         options.ask_policy = policy;
         let host = Local::new(store.clone(), agents.clone(), Principal::new("user:ada"), options);

@@ -12,7 +12,7 @@ use lariat_core::store::SessionStore;
 use lariat_runtime::system::{SystemClock, SystemEntropy};
 use lariat_sessions::{AgentFactory, HostOptions, Local};
 use lariat_store::sqlite::SqliteStore;
-use lariat_test::sessions::{HostFixture, ModelScript, ScriptedFiles};
+use lariat_test::sessions::{CrashMoments, HostFixture, ModelScript, ScriptedFiles};
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 
@@ -24,6 +24,8 @@ pub(crate) struct LocalHosts {
     agents: Arc<MarkingAgents>,
     store: OnceCell<Arc<SqliteStore>>,
     runtime: Mutex<Option<Runtime>>,
+    /// Where scripts crash the host.
+    pub(crate) crash_moments: CrashMoments,
 }
 
 impl LocalHosts {
@@ -32,7 +34,12 @@ impl LocalHosts {
         let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy::new()));
         let mut agents = MarkingAgents::new(clock, entropy);
         agents.snapshot_every = snapshot_every;
-        Self { agents: Arc::new(agents), store: OnceCell::new(), runtime: Mutex::default() }
+        Self {
+            agents: Arc::new(agents),
+            store: OnceCell::new(),
+            runtime: Mutex::default(),
+            crash_moments: CrashMoments::AfterStepsAndDuringCommands,
+        }
     }
 
     async fn store(&self) -> Arc<SqliteStore> {
@@ -42,6 +49,10 @@ impl LocalHosts {
 }
 
 impl HostFixture for LocalHosts {
+    fn crash_moments(&self) -> CrashMoments {
+        self.crash_moments
+    }
+
     fn open(&self, policy: AskPolicy) -> BoxFuture<'_, Arc<dyn Sessions>> {
         Box::pin(async move {
             let store = self.store().await;

@@ -1,5 +1,6 @@
 //! Tests of what a host in the process of its only client offers besides.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,6 +16,7 @@ use lariat_core::message::AgentMessage;
 use lariat_core::store::SessionStore;
 use lariat_sessions::{AgentFactory as _, AgentRequest, HostedAgent};
 use lariat_test::Reply;
+use tokio::sync::Notify;
 
 use super::fixture::{Fixture, call};
 
@@ -116,6 +118,44 @@ async fn compaction_that_is_refused_is_acknowledged_and_its_reason_recorded() {
     assert_eq!(receipt.seq, journal[journal.len() - 2].seq);
     let repeated = fixture.send("c", Action::Compact { focus: None }).await.unwrap();
     assert_eq!((repeated.seq, fixture.journal().await.len()), (receipt.seq, journal.len()));
+}
+
+#[tokio::test]
+async fn compaction_is_interrupted_by_a_command_while_others_wait() {
+    let fixture = Fixture::new([Reply::text("hello"), Reply::text("after it")]).await;
+    fixture.prompt("p", "go", Delivery::Queue).await.unwrap();
+    fixture.until(|view| view.outcome.is_some()).await;
+    let compact = fixture.send("c", Action::Compact { focus: Some("wait".to_owned()) });
+    let (begun, is_described) = (Notify::new(), Cell::new(false));
+    let describe = async {
+        begun.notified().await;
+        let title = Some("named".to_owned());
+        let described = fixture.send("d", Action::Describe { title, tags: None }).await;
+        is_described.set(true);
+        described.unwrap()
+    };
+    let interrupt = async {
+        fixture.agents.compacting.notified().await;
+        assert_eq!(fixture.view().await.status, SessionStatus::Running);
+        begun.notify_one();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert!(!is_described.get(), "the conversation is being compacted");
+        fixture.send("i", Action::Interrupt).await.unwrap()
+    };
+    let all = async { tokio::join!(compact, describe, interrupt) };
+    let all = tokio::time::timeout(Duration::from_secs(20), all).await;
+    let (compacted, described, interrupted) = all.expect("the interruption does not wait");
+    let compacted = compacted.unwrap();
+    assert!(compacted.seq < described.seq && described.seq < interrupted.seq, "in the order of arrival");
+    let is_refused = |event: &AgentEvent| matches!(event, AgentEvent::CompactionRefused { reason, .. } if reason == "it was interrupted");
+    assert!(fixture.journal().await.iter().any(|event| is_refused(&event.event)));
+    assert_eq!(fixture.view().await.status, SessionStatus::Idle);
+    // It stops nothing that comes later.
+    let problem = fixture.send("j", Action::Interrupt).await.unwrap_err();
+    assert!(problem.message.contains("no run is active"), "{problem}");
+    fixture.prompt("q", "again", Delivery::Queue).await.unwrap();
+    fixture.until_idle().await;
+    assert_eq!(fixture.sent_texts().last().map(String::as_str), Some("again"));
 }
 
 #[tokio::test]

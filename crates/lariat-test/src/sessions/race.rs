@@ -11,11 +11,8 @@ use super::model::{Approval, Turn};
 use super::script::{Condition, ScriptClient};
 use super::stage::Stage;
 
-/// The names of the rounds of one session. A session has only so many, so that its journal stays short.
-pub(super) const ROUNDS: [&str; 25] = [
-    "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r", "s", "t", "u",
-    "v", "w", "x", "y",
-];
+/// The names of the rounds of one session. A session has only so many, because every position of its journal is checked.
+pub(super) const ROUNDS: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
 
 /// Lets two clients answer the same ask: one approves, the other denies. `number` decides who sends first.
 pub(super) async fn round(stage: &mut Stage, name: &'static str, number: usize) -> Result<(), String> {

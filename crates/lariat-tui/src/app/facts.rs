@@ -42,6 +42,8 @@ pub(super) struct Facts {
     tools: Vec<(ToolCallId, String)>,
     /// When the model is called again, and whether the provider limits the rate.
     retry: Option<(Timestamp, bool)>,
+    /// Whether the host compacts the conversation for this client.
+    is_compacting: bool,
     /// The newest compaction.
     pub(super) compaction: Option<EventId>,
     /// The task list of the agent.
@@ -51,9 +53,26 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// Whether a run is active.
+    /// Whether a run or a compaction is active.
     pub(super) const fn is_running(&self) -> bool {
         self.since.is_some()
+    }
+
+    /// Whether a compaction is active.
+    pub(super) const fn is_compacting(&self) -> bool {
+        self.is_compacting
+    }
+
+    /// The user asked for a compaction.
+    pub(super) const fn start_compaction(&mut self, now: Timestamp) {
+        (self.is_compacting, self.since) = (true, Some(now));
+    }
+
+    /// The compaction that the user asked for is recorded, or was refused.
+    pub(super) fn end_compaction(&mut self) {
+        if self.is_compacting {
+            self.end();
+        }
     }
 
     /// Includes a durable event.
@@ -74,7 +93,11 @@ impl Facts {
                 self.tools.retain(|(id, _)| id != tool_call_id);
             }
             AgentEvent::TasksChanged { tasks, .. } => self.tasks.clone_from(tasks),
-            AgentEvent::Compaction { .. } => self.compaction = Some(record.id),
+            AgentEvent::Compaction { .. } => {
+                self.compaction = Some(record.id);
+                self.end_compaction();
+            }
+            AgentEvent::CompactionRefused { .. } => self.end_compaction(),
             AgentEvent::CompactionUndone { .. } => self.compaction = None,
             _ => {}
         }
@@ -110,7 +133,10 @@ impl Facts {
     pub(super) fn include(&mut self, view: SessionView, now: Timestamp) {
         self.is_interrupted = view.status == SessionStatus::Interrupted;
         if !matches!(view.status, SessionStatus::Running | SessionStatus::RequiresAction) {
-            self.end();
+            // The host may not have the command yet. Its result is an event.
+            if !self.is_compacting {
+                self.end();
+            }
         } else if self.since.is_none() {
             self.since = Some(now);
         }
@@ -136,7 +162,7 @@ impl Facts {
     }
 
     fn end(&mut self) {
-        self.since = None;
+        (self.since, self.is_compacting) = (None, false);
         self.tools.clear();
         self.retry = None;
     }
@@ -170,6 +196,9 @@ impl Facts {
         }
         if !self.is_running() {
             return if self.is_interrupted { Waits::Interrupted } else { Waits::Idle };
+        }
+        if self.is_compacting {
+            return Waits::Compaction;
         }
         if let Some((at, is_rate_limit)) = self.retry {
             return Waits::Retry { left: at.since(now), is_rate_limit };

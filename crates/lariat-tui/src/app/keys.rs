@@ -89,6 +89,7 @@ impl App {
             OverlayOutcome::Confirmed => {
                 self.overlay = None;
                 if let Purpose::Compact { focus } = purpose {
+                    self.facts.start_compaction(self.now);
                     self.send(Action::Compact { focus });
                 }
             }

@@ -172,6 +172,12 @@ impl App {
         } else if self.asks.is_focused() {
             let next = if self.asks.len() > 1 { " · Tab next question" } else { "" };
             format!("Esc returns to the draft · Up and Down scroll{next}")
+        } else if self.facts.is_compacting() {
+            format!(
+                "{} sends after the compaction · {} interrupts it",
+                key(KeyAction::Submit),
+                key(KeyAction::Interrupt)
+            )
         } else if self.is_running() {
             let queue = if self.facts.queue().is_empty() { "" } else { " · Alt+Up edits the queued" };
             format!(

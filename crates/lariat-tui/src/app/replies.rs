@@ -28,6 +28,10 @@ impl App {
                 self.effects.push(AppEffect::Refresh);
                 self.say(Style::Bad, &format!("not answered: {}", problem.message));
             }
+            Action::Compact { .. } => {
+                self.facts.end_compaction();
+                self.failed(problem);
+            }
             _ => self.failed(problem),
         }
     }

@@ -3,6 +3,8 @@
 //! The queue is bounded; a command that finds it full is refused at once. A command keeps its id over retries, so that
 //! the host applies it once.
 
+use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,21 +42,9 @@ impl Outbox {
         machine: Arc<dyn Machine>,
         replies: mpsc::Sender<RequestReply>,
     ) -> Self {
-        let (sender, mut waiting) = mpsc::channel::<Outgoing>(MAX_WAITING);
-        let task = tokio::spawn(async move {
-            while let Some(mut outgoing) = waiting.recv().await {
-                let sent = match attachments::attach(&mut outgoing.action, &*machine).await {
-                    Ok(()) => send(&*sessions, &outgoing).await,
-                    Err(problem) => Err(problem),
-                };
-                if let Err(problem) = sent {
-                    let reply = RequestReply::Refused { action: Box::new(outgoing.action), problem };
-                    if replies.send(reply).await.is_err() {
-                        return;
-                    }
-                }
-            }
-        });
+        let (sender, waiting) = mpsc::channel(MAX_WAITING);
+        let sending = Sending { sessions, machine, replies, waiting, later: VecDeque::new() };
+        let task = tokio::spawn(sending.work());
         Self { sender: Some(sender), task }
     }
 
@@ -69,6 +59,62 @@ impl Outbox {
         self.sender = None;
         let _ = tokio::time::timeout(most, &mut self.task).await;
         self.task.abort();
+    }
+}
+
+/// The task that sends commands.
+struct Sending {
+    sessions: Arc<dyn Sessions>,
+    machine: Arc<dyn Machine>,
+    replies: mpsc::Sender<RequestReply>,
+    waiting: mpsc::Receiver<Outgoing>,
+    /// Commands that arrived during a compaction.
+    later: VecDeque<Outgoing>,
+}
+
+impl Sending {
+    async fn work(mut self) {
+        while let Some(mut outgoing) = self.next().await {
+            let sent = match attachments::attach(&mut outgoing.action, &*self.machine).await {
+                Ok(()) if matches!(outgoing.action, Action::Compact { .. }) => self.compact(&outgoing).await,
+                Ok(()) => send(&*self.sessions, &outgoing).await,
+                Err(problem) => Err(problem),
+            };
+            if let Err(problem) = sent {
+                let reply = RequestReply::Refused { action: Box::new(outgoing.action), problem };
+                if self.replies.send(reply).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+
+    async fn next(&mut self) -> Option<Outgoing> {
+        match self.later.pop_front() {
+            Some(outgoing) => Some(outgoing),
+            None => self.waiting.recv().await,
+        }
+    }
+
+    /// Sends a command that may take as long as a model writes. A command that interrupts does not wait for its end.
+    async fn compact(&mut self, outgoing: &Outgoing) -> Result<(), Problem> {
+        let sessions = Arc::clone(&self.sessions);
+        let mut compacting = pin!(send(&*sessions, outgoing));
+        loop {
+            tokio::select! {
+                biased;
+                sent = &mut compacting => return sent,
+                next = self.waiting.recv(), if self.later.len() < MAX_WAITING && !self.waiting.is_closed() => {
+                    let Some(next) = next else { continue };
+                    if matches!(next.action, Action::Interrupt) {
+                        // Both commands end together. If the compaction has ended before, there is nothing to interrupt.
+                        let (sent, _) = tokio::join!(compacting, send(&*sessions, &next));
+                        return sent;
+                    }
+                    self.later.push_back(next);
+                }
+            }
+        }
     }
 }
 

@@ -181,6 +181,7 @@ mod tests {
     #[test]
     fn leaves_out_broken_sequences_and_closes_open_styles() {
         assert_eq!(fit("\u{1b}[1\n;31mred", 9), ";31mred");
+        assert_eq!(fit("\u{1b}[1\u{1b}[31mred", 9), "\u{1b}[31mred\u{1b}[0m");
         assert_eq!(fit("\u{1b}[>4;1ma\u{1b}[?4mb", 9), "ab");
         assert_eq!(fit("\u{1b}]8;;x\u{7}\u{1b}[2Ja\u{1b}\\", 9), "\u{1b}]8;;x\u{7}a\\\u{1b}]8;;\u{1b}\\");
         assert_eq!(fit("a\u{1b}]8;;x", 9), "a");

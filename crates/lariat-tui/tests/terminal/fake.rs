@@ -13,7 +13,7 @@ use lariat_core::event::{AgentEvent, Event, EventRecord, FORMAT_VERSION};
 use lariat_core::id::{EventId, LoopId, SessionId};
 use lariat_core::store::BlobHash;
 use lariat_core::time::Timestamp;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{Notify, broadcast, watch};
 
 /// When the stories begin.
 pub(crate) const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
@@ -25,6 +25,7 @@ pub(crate) struct Fake {
     changed: watch::Sender<(u64, u64)>,
     live: broadcast::Sender<Live>,
     /// Which sessions change.
+    interrupted: Notify,
     session_changes: broadcast::Sender<SessionChange>,
 }
 
@@ -36,6 +37,8 @@ struct State {
     listed: Vec<SessionSummary>,
     /// Whether requests fail.
     is_down: bool,
+    /// Whether a compaction takes until a command interrupts it.
+    holds_compactions: bool,
 }
 
 pub(crate) fn cursor(next: u64) -> Cursor {
@@ -48,12 +51,18 @@ impl Fake {
         view.mode = "default".to_owned();
         view.model.name = "scripted/model-1".to_owned();
         view.context.window = 200_000;
-        let state =
-            State { events: Vec::new(), view, commands: Vec::new(), listed: Vec::new(), is_down: false };
+        let state = State {
+            events: Vec::new(),
+            view,
+            commands: Vec::new(),
+            listed: Vec::new(),
+            is_down: false,
+            holds_compactions: false,
+        };
         let (live, _) = broadcast::channel(4_096);
         let (session_changes, _) = broadcast::channel(16);
         let (state, changed) = (Mutex::new(state), watch::Sender::new((0, 0)));
-        Arc::new(Self { state, changed, live, session_changes })
+        Arc::new(Self { state, changed, live, session_changes, interrupted: Notify::new() })
     }
 
     /// Replaces the list of sessions.
@@ -115,6 +124,11 @@ impl Fake {
     /// The commands since the last call.
     pub(crate) fn commands(&self) -> Vec<Action> {
         std::mem::take(&mut self.state().commands)
+    }
+
+    /// Lets compactions take until a command interrupts them.
+    pub(crate) fn holds_compactions(&self) {
+        self.state().holds_compactions = true;
     }
 
     /// Cuts all connections. New ones fail until [`Fake::comes_back`].
@@ -189,9 +203,16 @@ impl Sessions for Host {
     ) -> BoxFuture<'a, Result<Receipt, Problem>> {
         Box::pin(async {
             self.0.check()?;
-            let mut state = self.0.state();
-            state.commands.push(command.action);
-            Ok(Receipt::new(command.id, state.events.len() as u64))
+            let is_held =
+                matches!(command.action, Action::Compact { .. }) && self.0.state().holds_compactions;
+            if matches!(command.action, Action::Interrupt) {
+                self.0.interrupted.notify_one();
+            }
+            self.0.state().commands.push(command.action);
+            if is_held {
+                self.0.interrupted.notified().await;
+            }
+            Ok(Receipt::new(command.id, self.0.state().events.len() as u64))
         })
     }
 

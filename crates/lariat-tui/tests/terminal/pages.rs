@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyModifiers};
-use lariat_api::{Action, ChildSession, Problem, ProblemCode, SessionStatus, SessionSummary, SessionView};
+use lariat_api::{
+    Action, ChildSession, Delivery, Problem, ProblemCode, PromptContent, SessionStatus, SessionSummary,
+    SessionView,
+};
 use lariat_core::BoxFuture;
 use lariat_core::archive;
 use lariat_core::event::{AgentEvent, CompactionCause};
@@ -94,6 +97,31 @@ async fn a_compaction_shows_its_preview_and_needs_enter() {
         client.settles().await;
         assert_eq!(fake.commands(), [Action::Compact { focus: Some("the parser".to_owned()) }]);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn escape_interrupts_a_compaction_before_messages_that_wait_for_it() {
+    let fake = Fake::new();
+    fake.holds_compactions();
+    let client = client(&fake, 80, 24);
+    runs(&client, "/compact").await;
+    client.key(KeyCode::Enter);
+    client.settles().await;
+    let screen = client.screen();
+    assert!(screen.contains("compacting the conversation"), "{screen}");
+    assert!(screen.contains("enter sends after the compaction · esc interrupts it"), "{screen}");
+    runs(&client, "next").await;
+    assert_eq!(fake.commands(), [Action::Compact { focus: None }], "the message waits");
+    client.key(KeyCode::Esc);
+    client.settles().await;
+    let prompt = Action::Prompt { content: PromptContent::text("next"), delivery: Delivery::Steer };
+    assert_eq!(fake.commands(), [Action::Interrupt, prompt]);
+    let reason = "it was interrupted".to_owned();
+    let refused =
+        AgentEvent::CompactionRefused { cause: CompactionCause::Manual, reason, usage: Usage::default() };
+    fake.happens(refused, |_| {});
+    client.settles().await;
+    assert!(!client.screen().contains("compacting the conversation"), "{}", client.screen());
 }
 
 #[tokio::test(start_paused = true)]

@@ -129,6 +129,12 @@ impl CommandBook {
             .any(|sent| sent.in_flight > 0 && sent.session_id == *session_id && is_it(&sent.command.action))
     }
 
+    /// Whether a client has sent such a command.
+    pub(super) fn has_sent(&self, session_id: &SessionId, is_it: impl Fn(&Action) -> bool) -> bool {
+        let state = self.lock();
+        state.sent.iter().any(|sent| sent.session_id == *session_id && is_it(&sent.command.action))
+    }
+
     /// Notes the reply to a command, and checks it.
     pub(super) fn reply(&self, number: usize, reply: &Result<Receipt, Problem>) -> Result<(), Violation> {
         let mut state = self.lock();

@@ -1,6 +1,6 @@
 //! Compares views with the journal: a view is the fold of exactly the events that it includes.
 
-use lariat_api::{SessionStatus, SessionView};
+use lariat_api::{Action, SessionStatus, SessionView};
 use lariat_core::event::Event;
 use lariat_core::id::SessionId;
 use lariat_sessions::ViewFold;
@@ -18,7 +18,12 @@ pub(super) fn check(process: &Process, view: &SessionView) -> Result<(), Violati
     });
     let Some(fold) = expected else { return wrong("it includes events that do not exist".to_owned()) };
     let [mut expected, running] = [fold.view(false), fold.view(true)];
-    if ![&expected.status, &running.status].contains(&&view.status) {
+    // A compaction that a client asked for is not in the journal before it ends. That it ends is checked when everything is at rest.
+    let is_compaction = |action: &Action| matches!(action, Action::Compact { .. });
+    let may_compact = view.status == SessionStatus::Running
+        && running.status == SessionStatus::Idle
+        && process.commands.has_sent(&view.session_id, is_compaction);
+    if ![&expected.status, &running.status].contains(&&view.status) && !may_compact {
         return wrong(format!("status {:?}, not {:?}", view.status, running.status));
     }
     let needs_answer = !view.asks.is_empty() && view.status == SessionStatus::Running;
