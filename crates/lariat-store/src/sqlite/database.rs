@@ -118,6 +118,8 @@ fn connect(path: &Path, missing: IfMissing) -> Result<Connection, SqliteFault> {
 fn configure(connection: &Connection) -> Result<(), SqliteFault> {
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    // Otherwise SQLite prepares a statement again for every other `LIMIT`.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "foreign_keys", false)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "cell_size_check", true)?;

@@ -60,6 +60,8 @@ pub(crate) struct Trial {
     /// Acknowledged events: position and id, in the order reported.
     pub(crate) acknowledged: Vec<(u64, String)>,
     pub(crate) outages: usize,
+    /// Snapshots that could not be saved, or not before the end of the process.
+    pub(crate) unsaved: usize,
     /// Prompts per process; [`PROMPTS`] make a whole run.
     pub(crate) prompts: u64,
     /// Whether some tool calls return large text.
@@ -80,6 +82,7 @@ impl Trial {
             ledger,
             acknowledged: Vec::new(),
             outages: 0,
+            unsaved: 0,
             prompts: PROMPTS,
             large: false,
             slow: false,
@@ -129,6 +132,8 @@ impl Trial {
             match (words.next(), words.next().and_then(|seq| seq.parse().ok()), words.next()) {
                 (Some("ack"), Some(seq), Some(id)) => self.acknowledged.push((seq, id.to_owned())),
                 (Some("outage"), ..) => self.outages += 1,
+                (Some("saving"), ..) => self.unsaved += 1,
+                (Some("saved"), ..) => self.unsaved -= 1,
                 (Some("done"), ..) => done = true,
                 (Some("violation"), ..) => return Err(format!("an invalid request: {line}")),
                 _ => {}

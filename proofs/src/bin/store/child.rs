@@ -1,8 +1,8 @@
 //! The process to kill: it runs several prompts, each with tool calls, on a real store.
 //!
-//! It prints each acknowledged event at once (`ack SEQ ID`) and each outage of the journal (`outage`). Its
-//! tool has a lasting effect: a line in a ledger, synced before the tool call returns. When started again, it
-//! resumes. The replies of the model depend only on the request, so every process of a run follows the same
+//! It prints each acknowledged event at once (`ack SEQ ID`), each outage of the journal (`outage`) and each snapshot that is
+//! being saved (`saving`, `saved`). Its tool has a lasting effect: a line in a ledger, synced before the tool call returns. When
+//! started again, it resumes. The replies of the model depend only on the request, so every process of a run follows the same
 //! script.
 
 use std::io::Write;
@@ -29,6 +29,8 @@ use super::{number, option};
 
 /// Tool calls per prompt.
 const CALLS: usize = 3;
+/// How long a store with the planted mistake `recovers-late` waits: longer than one fault may delay a run.
+const TOO_LATE: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let kind = Kind::named(option(options, "--store").unwrap_or_default())?;
@@ -61,7 +63,9 @@ async fn run_prompts(
     let level = if mistake == "skips-syncs" { Durability::Fast } else { Durability::Durable };
     let inner = kind.open_with(place, StoreOptions::with_durability(level)).await?;
     let (early, deaf) = (mistake == "acknowledges-early", mistake == "ignores-failure");
-    let store: Arc<dyn SessionStore> = Arc::new(ReportingStore { inner, early, deaf });
+    let after_failure = if mistake == "recovers-late" { TOO_LATE } else { Duration::ZERO };
+    let store: Arc<dyn SessionStore> = Arc::new(ReportingStore { inner, early, deaf, after_failure });
+    let shows_outages = mistake != "hides-outages";
     let session_id = SessionId::from(session);
     let model = Arc::new(ScriptedModel::from_fn(|_, request| reply(request)));
     let agent = Agent::builder()
@@ -73,15 +77,16 @@ async fn run_prompts(
         .journal(JournalConfig { snapshot_every: 12, ..JournalConfig::default() })
         .session_id(session_id.clone())
         .store(Arc::clone(&store))
-        .on_event(|event| {
-            if matches!(event, AgentEvent::JournalUnavailable { .. }) {
+        .on_event(move |event| {
+            if shows_outages && matches!(event, AgentEvent::JournalUnavailable { .. }) {
                 say("outage");
             }
         })
         .build()
         .map_err(|error| error.to_string())?;
     // At most one run can be interrupted here, but checking for more costs nothing.
-    while agent.recover().await.map_err(|error| error.to_string())?.is_some() {}
+    while mistake != "never-recovers" && agent.recover().await.map_err(|error| error.to_string())?.is_some() {
+    }
     for prompt in done(&*store, &session_id).await?..prompts {
         agent.run(format!("prompt {prompt}")).await.map_err(|error| error.to_string())?;
     }
@@ -184,6 +189,8 @@ struct ReportingStore {
     early: bool,
     /// A planted mistake: it treats a failed write as successful.
     deaf: bool,
+    /// A planted mistake: it waits this long before it reports a failed write.
+    after_failure: Duration,
 }
 
 impl SessionStore for ReportingStore {
@@ -212,7 +219,11 @@ impl SessionStore for ReportingStore {
                     let next_seq = append.expected_seq + append.events.len() as u64;
                     Ack { next_seq, durability: Durability::Durable }
                 }
-                appended => appended?,
+                Err(error) => {
+                    tokio::time::sleep(self.after_failure).await;
+                    return Err(error);
+                }
+                Ok(ack) => ack,
             };
             say(&lines);
             Ok(ack)
@@ -245,7 +256,12 @@ impl SessionStore for ReportingStore {
         session_id: &'a SessionId,
         snapshot: Snapshot,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.inner.put_snapshot(session_id, snapshot)
+        Box::pin(async move {
+            say("saving");
+            self.inner.put_snapshot(session_id, snapshot).await?;
+            say("saved");
+            Ok(())
+        })
     }
 
     fn snapshot<'a>(

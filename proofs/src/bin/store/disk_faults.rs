@@ -24,6 +24,9 @@ const FAULTS: [(&str, &[&str]); 5] = [
 const OPENS: u64 = 80;
 /// Sizes in bytes that no file may exceed: inside the first records, at pages, and far into a run.
 const LARGEST_FILES: [u64; 10] = [1, 100, 512, 700, 4_096, 5_000, 12_288, 33_000, 70_000, 140_001];
+/// Planted mistakes, and the system call that fails.
+const MISTAKES: [(&str, &str); 3] =
+    [("ignores-failure", "pwrite64"), ("hides-outages", "fdatasync"), ("recovers-late", "fdatasync")];
 /// How much longer a run may take because of one fault.
 const RECOVERY: Duration = Duration::from_secs(5);
 
@@ -34,51 +37,21 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
         return planted(kind);
     }
     let started = Instant::now();
-    let normal = {
-        let (mut trial, _folder) = trial(kind)?;
-        let begun = Instant::now();
-        trial.finish()?;
-        check_completed(&trial)?;
-        begun.elapsed()
-    };
+    let normal = duration_without_faults(kind)?;
     let (mut points, mut wrong, mut slowest) = (0_u64, Vec::new(), Duration::ZERO);
     for (call, errors) in FAULTS {
         for error in errors {
             let last = if call == "openat" { most.saturating_mul(4).min(OPENS) } else { most };
             let (mut at, mut noticed) = (1, 0);
             while at <= last {
-                let (mut trial, _folder) = trial(kind)?;
-                let inject = format!("inject={call}:error={error}:when={at}");
-                let (trace, log) = (format!("trace={call}"), _folder.0.join("strace"));
-                let log = log.to_string_lossy().into_owned();
-                let strace = ["strace", "-f", "-qq", "-y", "-o", &log, "-e", &trace, "-e", &inject, "--"];
-                let begun = Instant::now();
-                let child = trial.start(&strace.map(str::to_owned))?;
-                let done = trial.read_output(child)?;
-                let took = begun.elapsed().saturating_sub(normal);
-                let log = std::fs::read_to_string(&log).unwrap_or_default();
-                let Some(injected) = log.lines().find(|line| line.contains("(INJECTED)")) else { break };
+                let Some(fault) = Fault { call, error, at }.inject(kind, normal, None)? else { break };
                 at += 1;
-                // The program opens more than its store, such as its own libraries.
-                if call == "openat" && !injected.contains(&trial.place) {
+                if !fault.is_of_store {
                     continue;
                 }
-                slowest = slowest.max(took);
-                noticed += u64::from(trial.outages > 0);
-                let fault = format!("{error} at {call} number {}", at - 1);
-                // Events that are not durable must not seem to be.
-                let is_journal = injected.contains(".jsonl>") || injected.contains("-wal>");
-                if call == "fdatasync" && *error != "EINTR" && is_journal && done && trial.outages == 0 {
-                    wrong.push(format!("{fault}: not visible as an outage"));
-                }
-                if took > normal * 20 + RECOVERY {
-                    wrong.push(format!("{fault}: it took {:.1} s longer", took.as_secs_f64()));
-                }
-                // A fault while the store is being opened may end the program; the next process must succeed.
-                let ended = if done { Ok(()) } else { trial.finish() };
-                if let Err(what) = ended.and_then(|()| check_completed(&trial)) {
-                    wrong.push(format!("{fault}: {what}"));
-                }
+                slowest = slowest.max(fault.delay);
+                noticed += u64::from(fault.outages > 0);
+                wrong.extend(fault.wrong);
                 points += 1;
             }
             if at > 1 {
@@ -105,26 +78,106 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     Ok(wrong.is_empty())
 }
 
-/// Checks that a run that treats a failed write as successful is noticed.
+/// Checks that every mistake is noticed at some fault.
 fn planted(kind: Kind) -> Result<bool, String> {
-    for at in 1.. {
-        let (mut trial, folder) = trial(kind)?;
-        trial.mistake = Some("ignores-failure".to_owned());
-        let log = folder.0.join("strace").to_string_lossy().into_owned();
-        let inject = format!("inject=pwrite64:error=EIO:when={at}");
-        let strace = ["strace", "-f", "-qq", "-o", &log, "-e", "trace=pwrite64", "-e", &inject, "--"];
-        let child = trial.start(&strace.map(str::to_owned))?;
-        let ended = trial.read_output(child).and_then(|done| if done { Ok(()) } else { trial.finish() });
-        if let Err(what) = ended.and_then(|()| check_completed(&trial)) {
-            println!("ignores-failure: EIO at pwrite64 number {at}: {what}");
-            return Ok(true);
+    let normal = duration_without_faults(kind)?;
+    let mut caught = 0;
+    for (mistake, call) in MISTAKES {
+        let mut found = None;
+        for at in 1.. {
+            let Some(fault) = Fault { call, error: "EIO", at }.inject(kind, normal, Some(mistake))? else {
+                break;
+            };
+            found = fault.wrong.into_iter().next();
+            if found.is_some() {
+                break;
+            }
         }
-        if !std::fs::read_to_string(&log).unwrap_or_default().contains("(INJECTED)") {
-            break;
-        }
+        caught += usize::from(found.is_some());
+        println!("{mistake}: {}", found.as_deref().unwrap_or("NOT NOTICED"));
     }
-    println!("ignores-failure: NOT NOTICED");
-    Ok(false)
+    println!("{caught} of {} planted mistakes caught", MISTAKES.len());
+    Ok(caught == MISTAKES.len())
+}
+
+/// How long a run takes.
+fn duration_without_faults(kind: Kind) -> Result<Duration, String> {
+    let (mut trial, _folder) = trial(kind)?;
+    let begun = Instant::now();
+    trial.finish()?;
+    check_completed(&trial)?;
+    Ok(begun.elapsed())
+}
+
+/// One call of a system call, and the error that it returns.
+struct Fault {
+    call: &'static str,
+    error: &'static str,
+    at: u64,
+}
+
+/// What one fault did.
+struct FaultResult {
+    outages: usize,
+    /// How much longer the run took.
+    delay: Duration,
+    wrong: Vec<String>,
+    /// Whether the call concerned the store. The program opens more, such as its own libraries.
+    is_of_store: bool,
+}
+
+impl Fault {
+    /// Runs with the fault. Returns nothing if there are not so many calls.
+    fn inject(
+        &self,
+        kind: Kind,
+        normal: Duration,
+        mistake: Option<&str>,
+    ) -> Result<Option<FaultResult>, String> {
+        let Self { call, error, at } = self;
+        let (mut trial, folder) = trial(kind)?;
+        trial.mistake = mistake.map(str::to_owned);
+        let inject = format!("inject={call}:error={error}:when={at}");
+        let (trace, log) = (format!("trace={call},write"), folder.0.join("strace"));
+        let log = log.to_string_lossy().into_owned();
+        let strace = ["strace", "-f", "-qq", "-y", "-o", &log, "-e", &trace, "-e", &inject, "--"];
+        let begun = Instant::now();
+        let child = trial.start(&strace.map(str::to_owned))?;
+        let ended = trial.read_output(child);
+        let delay = begun.elapsed().saturating_sub(normal);
+        let log = std::fs::read_to_string(&log).unwrap_or_default();
+        let Some(injected) = log.lines().find(|line| line.contains("(INJECTED)")) else { return Ok(None) };
+        let mut result = FaultResult { outages: trial.outages, delay, wrong: Vec::new(), is_of_store: true };
+        if *call == "openat" && !injected.contains(&trial.place) {
+            result.is_of_store = false;
+            return Ok(Some(result));
+        }
+        let name = format!("{error} at {call} number {at}");
+        let done = match ended {
+            Ok(done) => done,
+            Err(what) => {
+                result.wrong.push(format!("{name}: {what}"));
+                return Ok(Some(result));
+            }
+        };
+        // Events that are not durable must not seem to be. A run does not need snapshots, and it has ended before its
+        // process closes the store.
+        let is_journal = injected.contains(".jsonl>") || injected.contains("-wal>");
+        let after_end = log.find("\"done").is_some_and(|end| log.find(injected).is_some_and(|at| end < at));
+        let is_visible = trial.outages > 0 || trial.unsaved > 0 || after_end;
+        if *call == "fdatasync" && *error != "EINTR" && is_journal && done && !is_visible {
+            result.wrong.push(format!("{name}: not visible as an outage"));
+        }
+        if delay > normal * 20 + RECOVERY {
+            result.wrong.push(format!("{name}: it took {:.1} s longer", delay.as_secs_f64()));
+        }
+        // A fault while the store is being opened may end the program; the next process must succeed.
+        let ended = if done { Ok(()) } else { trial.finish() };
+        if let Err(what) = ended.and_then(|()| check_completed(&trial)) {
+            result.wrong.push(format!("{name}: {what}"));
+        }
+        Ok(Some(result))
+    }
 }
 
 fn trial(kind: Kind) -> Result<(Trial, TempDirectory), String> {

@@ -22,21 +22,46 @@ const DESCRIPTORS: u64 = 256;
 const GROWTH_KIB: u64 = 32 * 1024;
 /// Maximum time of a hand-over.
 const HAND_OVER: Duration = Duration::from_millis(100);
+/// Planted mistakes: sessions stay open; a session is released before its end, or too late.
+const MISTAKES: [&str; 3] = [KEEPS_OPEN, RELEASES_EARLY, RELEASES_LATE];
+const KEEPS_OPEN: &str = "keeps-open";
+const RELEASES_EARLY: &str = "releases-early";
+const RELEASES_LATE: &str = "releases-late";
 
 pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let kind = Kind::named(option(options, "--store").unwrap_or_default())?;
     let sessions = number(options, "--sessions", 2_000)?;
     let rounds = number(options, "--hand-overs", 20)?;
-    let leaks = options.contains(&"--planted");
+    if options.contains(&"--planted") {
+        return planted(kind, sessions, rounds);
+    }
+    Ok(opens_many(kind, sessions, "")? && hand_overs(kind, rounds, "")?)
+}
+
+/// Checks that each mistake is noticed.
+fn planted(kind: Kind, sessions: u64, rounds: u64) -> Result<bool, String> {
+    let mut caught = 0;
+    for mistake in MISTAKES {
+        let found = match mistake {
+            KEEPS_OPEN => opens_many(kind, sessions, mistake),
+            _ => hand_overs(kind, rounds, mistake),
+        };
+        let is_noticed = found.as_ref().map_or(true, |passed| !passed);
+        caught += usize::from(is_noticed);
+        let word = if is_noticed { "noticed" } else { "NOT NOTICED" };
+        println!("{mistake}: {word}{}", found.err().map(|error| format!(": {error}")).unwrap_or_default());
+    }
+    println!("{caught} of {} planted mistakes caught", MISTAKES.len());
+    Ok(caught == MISTAKES.len())
+}
+
+/// Whether a process can open, run and close so many sessions with few file descriptors.
+fn opens_many(kind: Kind, sessions: u64, mistake: &str) -> Result<bool, String> {
     let folder = TempDirectory::in_memory()?;
-    let many = child(kind, &folder.text(), "sessions-child", &[("--sessions", sessions)], leaks)?;
+    let many = child(kind, &folder.text(), "sessions-child", &[("--sessions", sessions)], mistake)?;
     let many = many.wait_with_output().map_err(|error| error.to_string())?;
     print!("{}", String::from_utf8_lossy(&many.stdout));
-    if leaks {
-        println!("planted: unclosed sessions noticed: {}", !many.status.success());
-        return Ok(!many.status.success());
-    }
-    Ok(many.status.success() && hand_overs(kind, rounds)?)
+    Ok(many.status.success())
 }
 
 /// Starts this program again with few file descriptors.
@@ -45,7 +70,7 @@ fn child(
     place: &str,
     what: &str,
     numbers: &[(&str, u64)],
-    leaks: bool,
+    mistake: &str,
 ) -> Result<std::process::Child, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new("sh");
@@ -54,8 +79,8 @@ fn child(
     for (name, number) in numbers {
         command.arg(name).arg(number.to_string());
     }
-    if leaks {
-        command.arg("--planted");
+    if !mistake.is_empty() {
+        command.args(["--mistake", mistake]);
     }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(|error| error.to_string())
 }
@@ -65,7 +90,7 @@ pub(crate) fn open_many(options: &[&str]) -> Result<bool, String> {
     let kind = Kind::named(option(options, "--store").unwrap_or_default())?;
     let place = option(options, "--place").ok_or("--place is missing")?.to_owned();
     let sessions = number(options, "--sessions", 2_000)?;
-    let leaks = options.contains(&"--planted");
+    let leaks = option(options, "--mistake") == Some(KEEPS_OPEN);
     block_on(async move {
         let store: Arc<dyn SessionStore> = kind.open(&place).await?;
         let (began, mut warm, mut files) = (Instant::now(), 0, 0);
@@ -113,6 +138,7 @@ fn agent(store: &Arc<dyn SessionStore>, session: &str) -> Result<Agent, String> 
 pub(crate) fn holder(options: &[&str]) -> Result<bool, String> {
     let kind = Kind::named(option(options, "--store").unwrap_or_default())?;
     let place = option(options, "--place").ok_or("--place is missing")?.to_owned();
+    let mistake = option(options, "--mistake").unwrap_or_default().to_owned();
     block_on(async move {
         let store: Arc<dyn SessionStore> = kind.open(&place).await?;
         let mut line = String::new();
@@ -124,12 +150,18 @@ pub(crate) fn holder(options: &[&str]) -> Result<bool, String> {
                 }
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
+            if mistake == RELEASES_EARLY {
+                agent.close().await;
+            }
             say("running");
             line.clear();
             if std::io::stdin().lock().read_line(&mut line).unwrap_or_default() == 0 {
                 return Ok(true);
             }
             let at = now();
+            if mistake == RELEASES_LATE {
+                tokio::time::sleep(HAND_OVER * 2).await;
+            }
             agent.close().await;
             say(&format!("closing {at}"));
             line.clear();
@@ -142,9 +174,9 @@ pub(crate) fn holder(options: &[&str]) -> Result<bool, String> {
 }
 
 /// Another process closes a session and keeps running; this one claims the session.
-fn hand_overs(kind: Kind, rounds: u64) -> Result<bool, String> {
+fn hand_overs(kind: Kind, rounds: u64, mistake: &str) -> Result<bool, String> {
     let folder = TempDirectory::in_memory()?;
-    let mut other = child(kind, &folder.text(), "sessions-holder", &[], false)?;
+    let mut other = child(kind, &folder.text(), "sessions-holder", &[], mistake)?;
     let mut input = other.stdin.take().ok_or("no standard input")?;
     let mut lines = BufReader::new(other.stdout.take().ok_or("no standard output")?).lines();
     let mut next = move || lines.next().transpose().map_err(|error| error.to_string());

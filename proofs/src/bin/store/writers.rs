@@ -25,7 +25,9 @@ const REPLACED: Duration = Duration::from_secs(1);
 const LONG_STOP_EVERY: u64 = 250;
 const FIRST_LONG_STOP: u64 = 5;
 /// The same with a planted mistake: a process that is stopped in a transaction keeps all others out, so one stop is not enough.
-const LONG_STOP_EVERY_PLANTED: u64 = 10;
+const LONG_STOP_EVERY_PLANTED: u64 = 6;
+/// How long an owner pauses after every second event. Without it nearly every stop would hit a transaction.
+const PAUSE: Duration = Duration::from_millis(3);
 /// Planted mistakes of the writers.
 const MISTAKES: [&str; 3] = ["acknowledges-early", "robs-owners", "robs-stopped-owners"];
 
@@ -81,6 +83,9 @@ async fn write(kind: Kind, place: &str, who: u64, mistake: &str) -> Result<bool,
                         say(&reported);
                     }
                     head += 1;
+                    if head % 2 == 0 {
+                        tokio::time::sleep(PAUSE).await;
+                    }
                 }
                 // Only another process that became the owner meanwhile can cause these.
                 Err(error @ (StoreError::Fenced { .. } | StoreError::Conflict { .. })) => {
@@ -121,6 +126,8 @@ fn say(line: &str) {
 struct WriterProcess {
     child: Child,
     said: Arc<std::sync::Mutex<Vec<String>>>,
+    /// Reads what the process says, until it has ended.
+    reader: Option<std::thread::JoinHandle<()>>,
 }
 
 pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
@@ -196,6 +203,10 @@ fn compete(kind: Kind, options: &[&str], mistake: Option<&str>) -> Result<Vec<St
         }
         let _ = seat_of.child.kill();
         let _ = seat_of.child.wait();
+        // What it said last must not seem to be said by its successor.
+        if let Some(reader) = seat_of.reader.take() {
+            let _ = reader.join();
+        }
         kills += 1;
         let begun = Instant::now();
         acks.store(0, Ordering::SeqCst);
@@ -260,7 +271,7 @@ fn seat(
     let out = child.stdout.take().ok_or("no pipe")?;
     let said = Arc::new(std::sync::Mutex::new(Vec::new()));
     let (heard, acks, owner) = (Arc::clone(&said), Arc::clone(acks), Arc::clone(owner));
-    std::thread::spawn(move || {
+    let reader = std::thread::spawn(move || {
         for line in BufReader::new(out).lines().map_while(Result::ok) {
             if line.starts_with("ack") {
                 acks.fetch_add(1, Ordering::SeqCst);
@@ -269,7 +280,7 @@ fn seat(
             lock(&heard).push(line);
         }
     });
-    Ok(WriterProcess { child, said })
+    Ok(WriterProcess { child, said, reader: Some(reader) })
 }
 
 fn wait_for_ack(acks: &AtomicU64, most: Duration) -> Option<()> {

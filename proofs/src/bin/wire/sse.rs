@@ -9,8 +9,11 @@ use lariat_proofs::wire::splits::{Tally, check, outcome};
 use lariat_proofs::wire::{protocol, request};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Length of the very long line in bytes.
-const LONG_LINE: usize = 10 * 1024 * 1024;
+/// Length of the very long line of a full run in MB.
+const LONG_LINE: usize = 10;
+/// Its length in a short run, which does not judge it.
+const SHORT_RUN_LINE: usize = 1;
+const MEGABYTE: usize = 1024 * 1024;
 /// The other line is this many times shorter.
 const SHORTER: usize = 10;
 /// How much longer a byte of the long line may take than one of the shorter line. If it grew with the line, it would be
@@ -61,31 +64,33 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     }
     let splits: u64 = totals.iter().map(|(_, total)| total.splits).sum();
     println!("{splits} splits, {} differences, {:.1} s", u8::from(!ok), started.elapsed().as_secs_f64());
-    let enough = streams < 200 || splits >= FULL_RUN;
+    let is_full = streams >= 200;
+    let enough = !is_full || splits >= FULL_RUN;
     if !enough {
         println!("a full run has at least {FULL_RUN} splits");
     }
-    let linear = long_lines();
     // A short run only prints the ratio; a full run must meet the limit.
-    Ok(ok && enough && (linear || streams < 200))
+    let linear = long_lines(if is_full { LONG_LINE } else { SHORT_RUN_LINE });
+    Ok(ok && enough && (linear || !is_full))
 }
 
-/// Feeds lines of 10 MB and of 1 MB byte by byte, and one of 10 MB at once for comparison. A byte of the long line must not
-/// take much longer than one of the short line.
-fn long_lines() -> bool {
+/// Feeds a line of so many MB and a [`SHORTER`] one byte by byte, and the long one at once for comparison. A byte of the
+/// long line must not take much longer than one of the short line.
+fn long_lines(megabytes: usize) -> bool {
     let mut ok = true;
+    let length = megabytes * MEGABYTE;
     for wire in Wire::ALL {
         let body = |length: usize| {
             render::stream(wire, &Turn::new().text("x".repeat(length)).piece(length)).concat()
         };
-        let (long, short) = (body(LONG_LINE), body(LONG_LINE / SHORTER));
+        let (long, short) = (body(length), body(length / SHORTER));
         let (whole, bytes, fewer) =
             (best(wire, &long, long.len()), best(wire, &long, 1), best(wire, &short, 1));
         let ratio = bytes / whole;
         let growth = bytes / fewer / SHORTER as f64;
         let word = if growth <= MAX_GROWTH { "ok" } else { "NOT LINEAR" };
         println!(
-            "10 MB line, {:24} at once {:>6.1} ms, byte by byte {:>6.1} ms: {ratio:.2} x; a byte takes {growth:.2} x of one in 1 MB  {word}",
+            "{megabytes} MB line, {:24} at once {:>6.1} ms, byte by byte {:>6.1} ms: {ratio:.2} x; a byte takes {growth:.2} x of one in a tenth  {word}",
             wire.name(),
             whole * 1e3,
             bytes * 1e3
