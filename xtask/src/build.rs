@@ -19,9 +19,9 @@ const TARGETS: &str = "--workspace --lib --bins --tests --examples --locked --fe
 
 const EXAMPLES: &str = "crates/lariat/examples";
 
-/// Builds everything that CI runs.
+/// Builds everything that CI runs, with a report of the time that each crate took.
 pub(crate) fn all() -> CommandLine {
-    CommandLine::cargo(&format!("build {TARGETS}")).with_arguments([FEATURES])
+    CommandLine::cargo(&format!("build --timings {TARGETS}")).with_arguments([FEATURES])
 }
 
 pub(crate) fn clippy() -> CommandLine {
@@ -84,7 +84,7 @@ mod tests {
     fn builds_and_tests_the_same_features() {
         let features = "--locked --features lariat-proofs/proofs,lariat/otlp";
         let targets = "--lib --bins --tests --examples";
-        assert_eq!(all().to_string(), format!("cargo build --workspace {targets} {features}"));
+        assert_eq!(all().to_string(), format!("cargo build --timings --workspace {targets} {features}"));
         assert_eq!(tests("test --doc").to_string(), format!("cargo test --doc --workspace {features}"));
     }
 

@@ -34,7 +34,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
 }
 
 /// Runs all scripts with what is already built.
-pub(crate) fn prove(workspace: &Workspace) -> Result<()> {
+fn prove(workspace: &Workspace) -> Result<()> {
     let python = python::environment(workspace, "sdk", &format!("{SCRIPTS}/requirements.txt"))?;
     let program = format!("{}/debug/scripted_server", workspace.target());
     let server = ServerProcess::start_announced(&mut Command::new(workspace.root().join(program)))?;

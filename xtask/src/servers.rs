@@ -38,7 +38,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
 }
 
 /// Runs the conversations with what is already built.
-pub(crate) fn prove(workspace: &Workspace) -> Result<()> {
+fn prove(workspace: &Workspace) -> Result<()> {
     let mut results = Vec::new();
     llama(workspace, &mut results)?;
     litellm(workspace, &mut results)?;

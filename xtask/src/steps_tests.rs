@@ -1,4 +1,4 @@
-use super::{PLANTED, PROOFS, Runner, steps};
+use super::{PROOFS, Runner, steps};
 use crate::ci::Proofs;
 use crate::workspace::Workspace;
 
@@ -16,8 +16,8 @@ fn proofs_run_last_and_only_on_request() {
     let all = lines(Proofs::Run);
     let quick = lines(Proofs::Skip);
     assert_eq!(all[..quick.len()], quick[..]);
-    // Besides the proofs: the attacks, two kinds of third-party programs, and the standard suites.
-    assert_eq!(all.len() - quick.len(), PROOFS.len() + PLANTED.len() + 4);
+    // Besides the proofs: the attacks, and the standard suites.
+    assert_eq!(all.len() - quick.len(), PROOFS.len() + 2);
 }
 
 #[test]
@@ -27,16 +27,9 @@ fn proofs_run_built_programs_without_cargo() {
         all[place(&all, "crash-jsonl")].1,
         "./target/debug/store crash --store jsonl --points 12 --random 20"
     );
-    assert!(all[place(&all, "simulate")..place(&all, "sdk")].iter().all(|(_, line)| !line.contains("cargo")));
-}
-
-#[test]
-fn planted_mistakes_are_built_last() {
-    let all = lines(Proofs::Run);
-    let planted = place(&all, "build-planted");
-    assert!(all[planted..].iter().all(|(name, _)| name.ends_with("-planted")), "{all:?}");
-    // Mistakes that a proof plants itself need no other build.
-    assert!(place(&all, "crash-planted") < planted);
+    assert!(
+        all[place(&all, "simulate")..place(&all, "schemas")].iter().all(|(_, line)| !line.contains("cargo"))
+    );
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub(crate) fn is_planted(arguments: &[String]) -> bool {
 }
 
 /// Plants the mistakes that proofs must catch and builds the proofs: one build for all of them.
-pub(crate) fn build(workspace: &Workspace) -> Result<()> {
+fn build(workspace: &Workspace) -> Result<()> {
     let mistakes = all(workspace)?;
     let mistakes: Vec<&Mistake> = mistakes.iter().filter(|mistake| mistake.proof.is_some()).collect();
     let copy = SourceCopy::new(workspace, COPY);
@@ -50,14 +50,6 @@ pub(crate) fn prove(workspace: &Workspace, proof: &str, arguments: &[String]) ->
     build(workspace)?;
     let (name, rest) = split(arguments);
     Ok(if run(workspace, proof, name, &rest)? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// Runs a proof with each of its mistakes. The build must exist.
-pub(crate) fn prove_all(workspace: &Workspace, proof: &str) -> Result<()> {
-    if run(workspace, proof, None, &[])? {
-        return Ok(());
-    }
-    bail!("`{proof}` missed a planted mistake")
 }
 
 /// Separates the name after `--planted` from the arguments of the proof itself.

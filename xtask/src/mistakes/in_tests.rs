@@ -53,6 +53,8 @@ pub(crate) fn run(workspace: &Workspace, names: &[String]) -> Result<()> {
 const NOTICED: &str = "noticed";
 /// Mistakes that are tried at the same time. Many tests fail only after they have waited for something.
 const AT_ONCE: usize = 3;
+/// The profile of nextest that ends a test that waits for ever.
+const PROFILE: &str = "mistakes";
 /// Exit code of nextest if a test failed. Other failures, such as a filter without tests, have other codes.
 const TESTS_FAILED: i32 = 100;
 
@@ -99,7 +101,7 @@ impl<'a> TestBuild<'a> {
     }
 
     fn nextest(&self, filter: &str) -> CommandLine {
-        self.copy.nextest(&self.description).with_arguments(["-E", filter])
+        self.copy.nextest(&self.description).with_arguments(["--profile", PROFILE, "-E", filter])
     }
 }
 

@@ -12,7 +12,7 @@ mod in_proofs;
 mod in_tests;
 mod patch;
 
-pub(crate) use in_proofs::{build, is_planted, prove, prove_all};
+pub(crate) use in_proofs::{is_planted, prove};
 pub(crate) use in_tests::run;
 
 /// The environment variable that switches one mistake on.
