@@ -4,8 +4,8 @@
 //! can be pasted into a shell at the workspace's root.
 
 use std::fmt;
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -71,6 +71,17 @@ impl CommandLine {
         String::from_utf8(output.stdout).with_context(|| format!("`{self}` did not print UTF-8"))
     }
 
+    /// Runs the command, drops its standard output and returns its standard error; fails with it.
+    pub(crate) fn capture_errors(&self, workspace: &Workspace) -> Result<String> {
+        let output = self.to_command(workspace).stdout(Stdio::null()).output();
+        let output = output.with_context(|| self.start_error())?;
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        if !output.status.success() {
+            bail!("`{self}` failed ({}):\n{}", output.status, errors.trim_end());
+        }
+        Ok(errors)
+    }
+
     /// Runs the command and returns its exit code, if it was not killed, and its standard output.
     pub(crate) fn exit_code_and_output(&self, workspace: &Workspace) -> Result<(Option<i32>, String)> {
         let output = self.to_command(workspace).stderr(Stdio::inherit()).output();
@@ -80,29 +91,10 @@ impl CommandLine {
 
     /// Runs the command, shows its standard output while it runs, and returns it; fails if the command fails.
     pub(crate) fn run_and_keep_output(&self, workspace: &Workspace) -> Result<String> {
-        let mut child = self.start(workspace, |command| command.stdout(Stdio::piped()))?;
-        let output = child.stdout.take();
-        self.finish_and_keep(child, output)
-    }
-
-    /// The same with the standard error.
-    pub(crate) fn run_and_keep_errors(&self, workspace: &Workspace) -> Result<String> {
-        let mut child = self.start(workspace, |command| command.stderr(Stdio::piped()))?;
-        let errors = child.stderr.take();
-        self.finish_and_keep(child, errors)
-    }
-
-    fn start(
-        &self,
-        workspace: &Workspace,
-        configure: impl Fn(&mut Command) -> &mut Command,
-    ) -> Result<Child> {
-        configure(&mut self.to_command(workspace)).spawn().with_context(|| self.start_error())
-    }
-
-    fn finish_and_keep(&self, mut child: Child, pipe: Option<impl Read>) -> Result<String> {
+        let child = self.to_command(workspace).stdout(Stdio::piped()).spawn();
+        let mut child = child.with_context(|| self.start_error())?;
         let mut kept = String::new();
-        for line in pipe.into_iter().flat_map(|pipe| BufReader::new(pipe).lines()) {
+        for line in child.stdout.take().into_iter().flat_map(|pipe| BufReader::new(pipe).lines()) {
             let line = line.with_context(|| format!("`{self}` did not print UTF-8"))?;
             println!("{line}");
             kept.push_str(&line);

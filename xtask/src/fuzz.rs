@@ -4,6 +4,8 @@
 //! nightly compiler and no other tool: the flags are stable, and libFuzzer comes with its crate. Invariant:
 //! instrumented builds use a target directory of their own.
 
+use std::sync::{Mutex, PoisonError};
+
 use anyhow::{Result, bail};
 
 use crate::command_line::CommandLine;
@@ -58,6 +60,8 @@ const INSTRUMENTATION: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 /// Default number of seconds per target.
 const SECONDS: u64 = 60;
+/// Targets that run at the same time: each uses one core.
+const AT_ONCE: usize = 2;
 /// Maximum input length in bytes: several events of every kind fit.
 const MAX_LENGTH: u32 = 16 * 1024;
 /// Seconds after which an input is treated as a hang.
@@ -95,19 +99,40 @@ impl Fuzz {
         let place = format!("{}/fuzz", workspace.target());
         seeds(&place).run(workspace)?;
         build(&place).run(workspace)?;
-        let mut executions = 0;
         for target in &self.targets {
             std::fs::create_dir_all(workspace.root().join(format!("{place}/found/{target}")))?;
-            println!("\n==> {target}");
-            // A crash ends the program with a failure.
-            executions += executions_of(&self.fuzz_target(&place, target).run_and_keep_errors(workspace)?);
         }
+        let executions = self.fuzz_all(workspace, &place)?;
         println!(
             "\n{} targets, {} s each: {executions} executions, 0 crashes",
             self.targets.len(),
             self.seconds
         );
         Ok(())
+    }
+
+    /// Fuzzes every target, [`AT_ONCE`] at a time, and returns the number of executions. The first crash ends the rest.
+    fn fuzz_all(&self, workspace: &Workspace, place: &str) -> Result<u64> {
+        let queue = Mutex::new(self.targets.iter());
+        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let work = || -> Result<u64> {
+            let mut executions = 0;
+            while let Some(target) = next() {
+                // A crash ends the program with a failure.
+                let output = self.fuzz_target(place, target).capture_errors(workspace);
+                let done = executions_of(&output.inspect_err(|_| while next().is_some() {})?);
+                println!("{target}: {done} executions");
+                executions += done;
+            }
+            Ok(executions)
+        };
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(&work)).collect();
+            workers
+                .into_iter()
+                .map(|worker| worker.join().unwrap_or_else(|_| bail!("a thread panicked")))
+                .sum()
+        })
     }
 
     fn fuzz_target(&self, place: &str, target: &str) -> CommandLine {

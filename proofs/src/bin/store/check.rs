@@ -60,6 +60,8 @@ pub(crate) struct Trial {
     /// Acknowledged events: position and id, in the order reported.
     pub(crate) acknowledged: Vec<(u64, String)>,
     pub(crate) outages: usize,
+    /// Failed appends that a planted mistake treated as successful.
+    pub(crate) ignored: usize,
     /// Snapshots that could not be saved, or not before the end of the process.
     pub(crate) unsaved: usize,
     /// Prompts per process; [`PROMPTS`] make a whole run.
@@ -82,6 +84,7 @@ impl Trial {
             ledger,
             acknowledged: Vec::new(),
             outages: 0,
+            ignored: 0,
             unsaved: 0,
             prompts: PROMPTS,
             large: false,
@@ -132,6 +135,7 @@ impl Trial {
             match (words.next(), words.next().and_then(|seq| seq.parse().ok()), words.next()) {
                 (Some("ack"), Some(seq), Some(id)) => self.acknowledged.push((seq, id.to_owned())),
                 (Some("outage"), ..) => self.outages += 1,
+                (Some("ignored"), ..) => self.ignored += 1,
                 (Some("saving"), ..) => self.unsaved += 1,
                 (Some("saved"), ..) => self.unsaved -= 1,
                 (Some("done"), ..) => done = true,

@@ -1,7 +1,7 @@
 //! The process to kill: it runs several prompts, each with tool calls, on a real store.
 //!
-//! It prints each acknowledged event at once (`ack SEQ ID`), each outage of the journal (`outage`) and each snapshot that is
-//! being saved (`saving`, `saved`). Its tool has a lasting effect: a line in a ledger, synced before the tool call returns. When
+//! It prints each acknowledged event at once (`ack SEQ ID`), each outage of the journal (`outage`), each snapshot that is
+//! being saved (`saving`, `saved`) and each failure that a planted mistake hides (`ignored`). Its tool has a lasting effect: a line in a ledger, synced before the tool call returns. When
 //! started again, it resumes. The replies of the model depend only on the request, so every process of a run follows the same
 //! script.
 
@@ -216,6 +216,7 @@ impl SessionStore for ReportingStore {
             }
             let ack = match self.inner.append(append).await {
                 Err(StoreError::Unavailable(_)) if self.deaf => {
+                    say("ignored");
                     let next_seq = append.expected_seq + append.events.len() as u64;
                     Ack { next_seq, durability: Durability::Durable }
                 }
