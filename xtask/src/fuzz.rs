@@ -1,8 +1,9 @@
 //! Fuzzes everything that reads untrusted bytes, guided by coverage.
 //!
 //! The targets are in `fuzz/`, a crate of its own; `lariat-proofs` defines what they assert. Needs no
-//! nightly compiler and no other tool: the flags are stable, and libFuzzer comes with its crate. Invariant:
-//! instrumented builds use a target directory of their own.
+//! nightly compiler and no other tool: the flags are stable, and libFuzzer comes with its crate. What it finds interesting is
+//! kept in `fuzz/corpus` on request, so that the next run starts from it. Invariant: instrumented builds use a target directory
+//! of their own.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -62,6 +63,8 @@ const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 const SECONDS: u64 = 60;
 /// Targets that run at the same time: each uses one core.
 const AT_ONCE: usize = 2;
+/// Archives of interesting inputs, one per target.
+const CORPUS: &str = "fuzz/corpus";
 /// Maximum input length in bytes: several events of every kind fit.
 const MAX_LENGTH: u32 = 16 * 1024;
 /// Seconds after which an input is treated as a hang.
@@ -70,18 +73,22 @@ const HANG_SECONDS: u32 = 10;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Fuzz {
     seconds: u64,
+    /// Whether the inputs that reach different code are kept for later runs.
+    keeps: bool,
     targets: Vec<&'static str>,
 }
 
 impl Fuzz {
     pub(crate) fn parse(words: &[String]) -> Result<Self> {
-        let mut fuzz = Self { seconds: SECONDS, targets: Vec::new() };
+        let mut fuzz = Self { seconds: SECONDS, keeps: false, targets: Vec::new() };
         let mut words = words.iter();
         while let Some(word) = words.next() {
             if word == "--seconds" {
                 let number = words.next().and_then(|text| text.parse().ok());
                 let Some(seconds) = number else { bail!("`--seconds` needs a number") };
                 fuzz.seconds = seconds;
+            } else if word == "--keep" {
+                fuzz.keeps = true;
             } else if let Some(target) = all().find(|target| *target == word) {
                 fuzz.targets.push(target);
             } else {
@@ -100,7 +107,7 @@ impl Fuzz {
         seeds(&place).run(workspace)?;
         build(&place).run(workspace)?;
         for target in &self.targets {
-            std::fs::create_dir_all(workspace.root().join(format!("{place}/found/{target}")))?;
+            restore(workspace, &place, target)?;
         }
         let executions = self.fuzz_all(workspace, &place)?;
         println!(
@@ -108,6 +115,9 @@ impl Fuzz {
             self.targets.len(),
             self.seconds
         );
+        if self.keeps {
+            self.targets.iter().try_for_each(|target| keep(workspace, &place, target))?;
+        }
         Ok(())
     }
 
@@ -136,24 +146,16 @@ impl Fuzz {
     }
 
     fn fuzz_target(&self, place: &str, target: &str) -> CommandLine {
-        let private = PRIVATE.iter().find(|(name, _)| *name == target);
-        let program = match private {
-            Some(_) => "private",
-            None if PARSERS.contains(&target) => "parsers",
-            None => target,
-        };
-        let program = CommandLine::of(&format!("{place}/{TRIPLE}/release/{program}"), "");
         // libFuzzer stores interesting inputs in the first directory and only reads the others.
-        let program =
-            program.with_environment(PARSER, target).with_arguments([format!("{place}/found/{target}")]);
-        let program = match private {
-            Some((_, seeds)) => program.with_arguments(seeds.iter().copied()),
-            None => program.with_arguments([
+        let fuzzer = fuzzer(place, target).with_arguments([format!("{place}/found/{target}")]);
+        let fuzzer = match private_seeds(target) {
+            Some(seeds) => fuzzer.with_arguments(seeds.iter().copied()),
+            None => fuzzer.with_arguments([
                 format!("{place}/seeds/{target}"),
                 format!("-dict={place}/seeds/{target}.dict"),
             ]),
         };
-        program.with_arguments([
+        fuzzer.with_arguments([
             format!("-artifact_prefix={place}/found/{target}-"),
             format!("-max_total_time={}", self.seconds),
             format!("-max_len={MAX_LENGTH}"),
@@ -162,6 +164,59 @@ impl Fuzz {
             "-verbosity=1".to_owned(),
         ])
     }
+}
+
+/// The program of a target.
+fn fuzzer(place: &str, target: &str) -> CommandLine {
+    let program = match private_seeds(target) {
+        Some(_) => "private",
+        None if PARSERS.contains(&target) => "parsers",
+        None => target,
+    };
+    CommandLine::of(&format!("{place}/{TRIPLE}/release/{program}"), "").with_environment(PARSER, target)
+}
+
+/// The directories with the seeds of a private parser.
+fn private_seeds(target: &str) -> Option<&'static [&'static str]> {
+    PRIVATE.iter().find(|(name, _)| *name == target).map(|(_, seeds)| *seeds)
+}
+
+/// The archive of the inputs that earlier runs kept.
+fn kept(target: &str) -> String {
+    format!("{CORPUS}/{target}.tar.gz")
+}
+
+/// Creates the directory of a target's inputs from those that were kept, unless an earlier run on this machine left more.
+fn restore(workspace: &Workspace, place: &str, target: &str) -> Result<()> {
+    let directory = format!("{place}/found/{target}");
+    if workspace.root().join(&directory).is_dir() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(workspace.root().join(&directory))?;
+    if workspace.exists(&kept(target)) {
+        CommandLine::of("tar", "--extract --gzip --file")
+            .with_arguments([kept(target), "--directory".to_owned(), directory])
+            .run(workspace)?;
+    }
+    Ok(())
+}
+
+/// Keeps the fewest inputs of a target that reach what all of its inputs reach. The same inputs give the same archive.
+fn keep(workspace: &Workspace, place: &str, target: &str) -> Result<()> {
+    let fewest = format!("{place}/kept/{target}");
+    let _ = std::fs::remove_dir_all(workspace.root().join(&fewest));
+    std::fs::create_dir_all(workspace.root().join(&fewest))?;
+    std::fs::create_dir_all(workspace.root().join(CORPUS))?;
+    fuzzer(place, target)
+        .with_arguments(["-merge=1".to_owned(), format!("-max_len={MAX_LENGTH}"), fewest.clone()])
+        .with_arguments([format!("{place}/found/{target}")])
+        .capture_errors(workspace)?;
+    CommandLine::of(
+        "tar",
+        "--create --gzip --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --file",
+    )
+    .with_arguments([kept(target), "--directory".to_owned(), fewest, ".".to_owned()])
+    .run(workspace)
 }
 
 /// The executions that libFuzzer states at its end.
@@ -196,8 +251,12 @@ mod tests {
 
     #[test]
     fn fuzzes_every_target_without_a_name() {
-        assert_eq!(parse("--seconds 5").unwrap(), Fuzz { seconds: 5, targets: all().collect() });
-        assert_eq!(parse("chat").unwrap().targets, ["chat"]);
+        assert_eq!(
+            parse("--seconds 5").unwrap(),
+            Fuzz { seconds: 5, keeps: false, targets: all().collect() }
+        );
+        let kept = parse("--keep chat").unwrap();
+        assert_eq!((kept.keeps, kept.targets), (true, vec!["chat"]));
     }
 
     #[test]

@@ -174,8 +174,8 @@ const PROVE: &[(&str, &str)] = &[
         "Plant the mistakes of xtask/mistakes in a copy; tests must catch each [names starting with NAME]",
     ),
     (
-        "fuzz [--seconds N] [TARGET]",
-        "Fuzz the decoders and parsers, guided by coverage [60 seconds per target]",
+        "fuzz [--seconds N] [--keep] [TARGET]",
+        "Fuzz the decoders and parsers, guided by coverage; --keep adds to fuzz/corpus [60 seconds per target]",
     ),
     ("scoreboard", "Write docs/scoreboard.md from the kept results of the proofs"),
     (

@@ -194,13 +194,18 @@ impl Bench {
         let mut last = String::new();
         for _ in 0..ATTEMPTS {
             let folder = TempDirectory::in_memory()?;
-            let Lives { acknowledged, hides_outage, ignored } = run_processes(kind, &folder.0, trouble, mistake)?;
+            let Lives { acknowledged, hides_outage, ignored } =
+                run_processes(kind, &folder.0, trouble, mistake)?;
             let is_journal = failed_file(&folder.0).is_some_and(|name| is_journal(&name));
             let bench = Self::read(kind, RecordingDirectory::New(folder), mistake);
             let bench = bench.and_then(|bench| {
                 let reported: Vec<(u64, &str)> = bench.recording.acknowledged(usize::MAX).collect();
                 let heard = acknowledged.iter().map(|(seq, id)| (*seq, id.as_str()));
-                if heard.eq(reported) { Ok(Self { ignored, ..bench }) } else { Err("acknowledgements are missing".to_owned()) }
+                if heard.eq(reported) {
+                    Ok(Self { ignored, ..bench })
+                } else {
+                    Err("acknowledgements are missing".to_owned())
+                }
             });
             match bench {
                 // A user who sees no failure would believe that everything is safe.
