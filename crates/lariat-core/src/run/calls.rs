@@ -374,7 +374,7 @@ impl Run {
         if content.is_empty() {
             content.push(Content::text(NO_OUTPUT));
         }
-        self.nudge(&call, &mut content, is_error);
+        self.nudge(at, &mut content, is_error);
         let tasks_before = WorkLog::is_task_list(&call).then(|| self.memory.work().tasks().to_vec());
         let message = self.result_message(&call, content, is_error);
         self.record(AgentEvent::ToolExecutionEnd {
@@ -413,9 +413,11 @@ impl Run {
     }
 
     /// Adds a note to the result if the model repeats itself.
-    fn nudge(&mut self, call: &ToolCall, content: &mut Vec<Content>, is_error: bool) {
+    fn nudge(&mut self, at: usize, content: &mut Vec<Content>, is_error: bool) {
         let Some(guard) = &self.config.repetition else { return };
-        let fingerprint = CallFingerprint::of(self.state.turns, call, content, is_error);
+        let Some(state) = self.call_at(at).filter(|call| !call.was_interrupted) else { return };
+        let call = Arc::clone(&state.call);
+        let fingerprint = CallFingerprint::of(self.state.turns, &call, content, is_error);
         let DetectedRepetition { pattern, count } = self.state.repetition.detect(fingerprint);
         if count < guard.nudge_after {
             return;

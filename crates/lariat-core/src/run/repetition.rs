@@ -3,7 +3,8 @@
 //! Recognises the same tool call with the same result, a cycle of a few calls, a call that fails the same way
 //! with trivially different arguments, different calls that fail the same way, and an edit and its reversal.
 //! A fold over the results of a loop that keeps fingerprints of the newest ones. Invariant: a call whose
-//! output changes is not a repetition. Polling until something is done is legitimate work.
+//! output changes is not a repetition, because polling until something is done is legitimate work; neither is a call that the end of
+//! a process interrupted, because every such call fails in the same way.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};

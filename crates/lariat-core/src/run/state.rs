@@ -86,6 +86,8 @@ pub(super) struct CallState {
     pub(super) call: Arc<ToolCall>,
     pub(super) phase: CallPhase,
     pub(super) result: Option<SharedMessage>,
+    /// It was running when a process ended, so its result says nothing about the model.
+    pub(super) was_interrupted: bool,
     pub(super) sub_agent: Option<Box<CallSubAgent>>,
 }
 
@@ -368,7 +370,12 @@ impl LoopState {
                 self.count_overflow(*cause);
             }
             // A resume starts with the configured model again. The replies show when a fallback was used.
-            AgentEvent::LoopRecovered { .. } => {
+            AgentEvent::LoopRecovered { interrupted, .. } => {
+                for id in interrupted {
+                    if let Some(call) = self.call_mut(id) {
+                        call.was_interrupted = true;
+                    }
+                }
                 if let Some(tracker) = &mut self.tracker {
                     tracker.ask(None);
                 }
@@ -485,6 +492,7 @@ impl LoopState {
                 call: Arc::clone(call),
                 phase: CallPhase::Waiting,
                 result: None,
+                was_interrupted: false,
                 sub_agent: None,
             };
             turn.calls = assistant.tool_calls().map(waiting).collect();
@@ -497,6 +505,9 @@ impl LoopState {
             return;
         };
         call.result = Some(Arc::clone(message));
+        if call.was_interrupted {
+            return;
+        }
         let call = Arc::clone(&call.call);
         let turn = self.turns;
         self.repetition.push(CallFingerprint::of(turn, &call, &result.content, result.is_error));

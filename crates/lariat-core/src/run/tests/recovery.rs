@@ -8,7 +8,7 @@ use super::harness::{BEGIN, Harness};
 use super::invariants::{self, own, through_json};
 use super::scenario::*;
 use crate::budget::BudgetScope;
-use crate::config::ExecutionLimits;
+use crate::config::{ExecutionLimits, RepetitionConfig};
 use crate::event::{AgentEvent, Event, LimitKind, RunOutcome};
 use crate::id::{LoopId, ToolCallId};
 use crate::permission::{PermissionDecision, Verdict};
@@ -319,6 +319,21 @@ fn call_blocked_before_the_crash_stays_blocked() {
         assert!(!harness.logged("effect Authorize a") && !harness.logged("event ToolBlocked"), "{by}");
         assert_eq!(harness.result_of("a"), original.result_of("a"), "{by}");
     }
+}
+
+#[test]
+fn call_that_a_crash_interrupted_is_no_repetition_of_the_model() {
+    let scenario = Scenario::new("go").reply(calls(&["a"])).held("a");
+    // Each result that counts ends the run.
+    let scenario = scenario.configured(|config| config.repetition = Some(RepetitionConfig::new(1, 1)));
+    let mut original = scenario.begin();
+    while !original.logged("effect RunTool a") {
+        assert!(original.step());
+    }
+    let mut harness = Harness::recovered(&original.config, &original.journal, LATER);
+    harness.drive();
+    assert_eq!(harness.outcome(), &RunOutcome::Completed);
+    assert!(harness.result_of("a").ends_with("Check the state before repeating it."), "without a note");
 }
 
 #[test]
