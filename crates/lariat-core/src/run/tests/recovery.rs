@@ -322,9 +322,9 @@ fn call_blocked_before_the_crash_stays_blocked() {
 }
 
 #[test]
-fn call_that_a_crash_interrupted_is_no_repetition_of_the_model() {
+fn interrupted_call_is_not_a_repetition() {
     let scenario = Scenario::new("go").reply(calls(&["a"])).held("a");
-    // Each result that counts ends the run.
+    // Any other result would end the run.
     let scenario = scenario.configured(|config| config.repetition = Some(RepetitionConfig::new(1, 1)));
     let mut original = scenario.begin();
     while !original.logged("effect RunTool a") {
