@@ -79,7 +79,7 @@ const SHARDS: &[(&str, &[&str])] = &[
     ("features", &["features"]),
     ("benches-1", &["bench machine", "bench gate", "bench runs"]),
     ("benches-2", &["bench store", "bench tools", "bench turn"]),
-    ("benches-3", &["bench model", "bench decoders", "bench terminal --short"]),
+    ("benches-3", &["bench model", "bench decoders"]),
     ("peers", &["bench peers", "bench terminal"]),
     ("fuzz", &["fuzz"]),
     ("release", &["dist --check", "deny --advisories"]),

@@ -32,7 +32,7 @@ pub enum LoopAgent {
 
 /// An agent that is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown agent `{name}`{suggestion}; use {known}, a command with {{prompt}}, or acp:COMMAND")]
+#[error("unknown agent `{name}`{suggestion} (known: {known}, a command with {{prompt}}, acp:COMMAND)")]
 pub struct UnknownAgent {
     name: String,
     suggestion: String,

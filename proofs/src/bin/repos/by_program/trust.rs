@@ -87,7 +87,9 @@ fn covered(shown: &ProgramRun) -> BTreeMap<String, String> {
 fn changed(bytes: &[u8], what: &str) -> Vec<u8> {
     let text = String::from_utf8_lossy(bytes);
     let place = |part: &str| text.rfind(part).filter(|_| !part.is_empty()).map(|at| at + part.len() / 2);
-    let at = place("payload").or_else(|| place(what)).unwrap_or(bytes.len() / 2);
+    // A setting of git is shown with its section, which is on another line of its file.
+    let setting = what.split_once("] ").map_or(what, |(_, setting)| setting);
+    let at = place("payload").or_else(|| place(what)).or_else(|| place(setting)).unwrap_or(bytes.len() / 2);
     let mut changed = bytes.to_vec();
     match changed.get_mut(at) {
         Some(byte) => *byte ^= 1,
