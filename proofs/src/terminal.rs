@@ -28,9 +28,9 @@ fn ours(text: &str) -> Option<&str> {
             return Some(after);
         }
     }
-    // The status line is drawn and erased from the start of its line.
+    // The status line is drawn and erased from the start of its line. In a terminal of one column it is cut to an ellipsis.
     if let Some(after) = text.strip_prefix('\r')
-        && after.starts_with(|letter| matches!(letter, '\u{1b}' | '\u{2800}'..='\u{28ff}'))
+        && after.starts_with(|letter| matches!(letter, '\u{1b}' | '…' | '\u{2800}'..='\u{28ff}'))
     {
         return Some(after);
     }
