@@ -137,7 +137,7 @@ impl Fuzz {
             Ok(executions)
         };
         std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(&work)).collect();
+            let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(work)).collect();
             workers
                 .into_iter()
                 .map(|worker| worker.join().unwrap_or_else(|_| bail!("a thread panicked")))

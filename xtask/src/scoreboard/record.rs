@@ -19,6 +19,9 @@ const LONGEST: usize = 160;
 const FAULTS: [&str; 6] =
     ["violations", " wrong", "did harm", "all cases", "forbidden peers", "guarantees held"];
 
+/// How lines begin that are never a result.
+const NOISE: [&str; 2] = ["test result:", "LARIAT_SEED="];
+
 /// A command that passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
@@ -236,9 +239,13 @@ fn result_of(command: &str, output: &str) -> String {
     words.join(" ").chars().take(LONGEST).collect()
 }
 
-/// The last line that counts what went wrong; else the last that states a figure; else the last.
+/// The last line that counts what went wrong; else the last that states a figure; else the last. Neither the summary of a test
+/// program nor the seed that repeats a run is a result.
 fn stated_in(output: &str) -> String {
-    let lines = || output.lines().rev().map(str::trim).filter(|line| !line.is_empty());
+    let lines = || {
+        let lines = output.lines().rev().map(str::trim);
+        lines.filter(|line| !line.is_empty() && !NOISE.iter().any(|start| line.starts_with(start)))
+    };
     let states = |line: &&str| line.contains(|c: char| c.is_ascii_digit());
     let counts = |line: &&str| states(line) && FAULTS.iter().any(|word| line.contains(word));
     let line = lines().find(counts).or_else(|| lines().find(states)).or_else(|| lines().next());
@@ -298,6 +305,8 @@ mod tests {
             "1 planted mistakes caught"
         );
         assert_eq!(result_of("simulate", "violations      0\nseconds   9 (2/s)\n"), "violations 0");
+        let test = "200 kills, 0 lost\nLARIAT_SEED=7 repeats it\ntest kills ... ok\ntest result: ok. 1 passed; 0 failed\n";
+        assert_eq!(result_of("kill-host", test), "200 kills, 0 lost");
     }
 
     #[test]
