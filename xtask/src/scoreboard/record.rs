@@ -16,8 +16,15 @@ use crate::workspace::Workspace;
 /// Longest result that is kept, in characters.
 const LONGEST: usize = 160;
 /// Words of the line in which a proof counts what went wrong.
-const FAULTS: [&str; 6] =
-    ["violations", " wrong", "did harm", "all cases", "forbidden peers", "guarantees held"];
+const FAULTS: [&str; 7] = [
+    "violations",
+    " wrong",
+    "did harm",
+    "all cases",
+    "executed-but-not-judged",
+    "forbidden peers",
+    "guarantees held",
+];
 
 /// How lines begin that are never a result.
 const NOISE: [&str; 2] = ["test result:", "LARIAT_SEED="];
