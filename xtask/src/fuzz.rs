@@ -121,7 +121,7 @@ impl Fuzz {
         Ok(())
     }
 
-    /// Fuzzes every target, [`AT_ONCE`] at a time, and returns the number of executions. The first crash ends the rest.
+    /// Fuzzes every target, [`AT_ONCE`] at a time, and returns the number of executions. After a crash no other starts.
     fn fuzz_all(&self, workspace: &Workspace, place: &str) -> Result<u64> {
         let queue = Mutex::new(self.targets.iter());
         let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();

@@ -369,13 +369,13 @@ impl LoopState {
                 self.warned = false;
                 self.count_overflow(*cause);
             }
-            // A resume starts with the configured model again. The replies show when a fallback was used.
             AgentEvent::LoopRecovered { interrupted, .. } => {
                 for id in interrupted {
                     if let Some(call) = self.call_mut(id) {
                         call.was_interrupted = true;
                     }
                 }
+                // A resume starts with the configured model again. The replies show when a fallback was used.
                 if let Some(tracker) = &mut self.tracker {
                     tracker.ask(None);
                 }
