@@ -22,7 +22,7 @@ const SHARDS: &[(&str, &[&str])] = &[
     ("simulate-planted", &["simulate --planted", "budgets", "budgets --planted"]),
     ("interleavings", &["interleavings", "agents"]),
     ("wire-1", &["sse"]),
-    ("wire-2", &["histories", "faults", "tokens"]),
+    ("wire-2", &["histories --count 1000000", "faults", "tokens"]),
     ("context", &["compactions", "compactions --planted", "prefix", "prefix --planted"]),
     ("long-run", &["long-run"]),
     ("store-sqlite", &["crash --store sqlite --random 3000", "disk-faults --store sqlite"]),

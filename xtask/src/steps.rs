@@ -20,7 +20,7 @@ const PROOFS: &[(&str, &str)] = &[
     // The tests split one stream of each protocol, too.
     ("sse", "wire sse --streams 1 --random 10"),
     ("histories", "wire histories --count 2000"),
-    ("compactions", "wire compactions --count 500 --planted"),
+    ("compactions", "wire compactions --planted"),
     // The nightly run has all seven protocols.
     ("faults", "wire faults --protocol anthropic,responses,bedrock"),
     ("cuts", "program cuts --cases 400 --kills 9"),

@@ -14,7 +14,7 @@ use crate::command_line::CommandLine;
 use crate::workspace::Workspace;
 
 /// Longest result that is kept, in characters.
-const LONGEST: usize = 160;
+const LONGEST: usize = 240;
 /// Words of the line in which a proof counts what went wrong.
 const FAULTS: [&str; 7] = [
     "violations",
@@ -243,7 +243,9 @@ fn section<'a>(log: &'a str, command: &str) -> Option<(&'a str, u64)> {
 fn result_of(command: &str, output: &str) -> String {
     let result = if plants(command) { caught_in(output) } else { stated_in(output) };
     let words: Vec<&str> = result.split_whitespace().collect();
-    words.join(" ").chars().take(LONGEST).collect()
+    let text = words.join(" ");
+    let start: String = text.chars().take(LONGEST).collect();
+    if start.len() < text.len() { format!("{start}…") } else { start }
 }
 
 /// The last line that counts what went wrong; else the last that states a figure; else the last. Neither the summary of a test
@@ -314,6 +316,8 @@ mod tests {
         assert_eq!(result_of("simulate", "violations      0\nseconds   9 (2/s)\n"), "violations 0");
         let test = "200 kills, 0 lost\nLARIAT_SEED=7 repeats it\ntest kills ... ok\ntest result: ok. 1 passed; 0 failed\n";
         assert_eq!(result_of("kill-host", test), "200 kills, 0 lost");
+        let long = format!("0 wrong {}", "é".repeat(300));
+        assert_eq!(result_of("escape", &long), format!("0 wrong {}…", "é".repeat(232)));
     }
 
     #[test]

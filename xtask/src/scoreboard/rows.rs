@@ -139,7 +139,13 @@ pub(super) const ROWS: &[Row] = &[
         number: 12,
         title: "Valid requests",
         target: "1,000,000 histories: every request is valid for its provider",
-        commands: &["histories", "compactions", "compactions --planted", "prefix", "prefix --planted"],
+        commands: &[
+            "histories --count 1000000",
+            "compactions",
+            "compactions --planted",
+            "prefix",
+            "prefix --planted",
+        ],
         gap: Gap::None,
     },
     Row {

@@ -271,24 +271,26 @@ impl vt100::Callbacks for Requests {
 
 /// Judges rows: each is shown on its own line and leaves the terminal as it was.
 struct Judge {
-    narrow: vt100::Parser<Requests>,
-    wide: vt100::Parser<Requests>,
+    /// Terminals of growing width. Clearing a wide one takes long.
+    terminals: Vec<vt100::Parser<Requests>>,
 }
 
-/// Bytes of a row up to which the narrow terminal is wide enough.
-const NARROW: usize = 400;
+/// Their columns. No row has more bytes than the last.
+const WIDTHS: [u16; 4] = [250, 1_000, 5_000, 20_000];
 
 impl Judge {
     fn new() -> Self {
         let size = |number| NonZero::new(number).unwrap();
         let terminal =
             |columns| vt100::Parser::new_with_callbacks(size(4), size(columns), 0, Requests::default());
-        Self { narrow: terminal(NARROW as u16), wide: terminal(20_000) }
+        Self { terminals: WIDTHS.map(terminal).into() }
     }
 
     /// What a row does besides being shown.
     fn effect(&mut self, row: &str) -> Option<String> {
-        let terminal = if row.len() < NARROW { &mut self.narrow } else { &mut self.wide };
+        let fits =
+            WIDTHS.iter().position(|&columns| row.len() < usize::from(columns)).expect("a wide terminal");
+        let terminal = &mut self.terminals[fits];
         terminal.process(b"\x1bc\r\n");
         terminal.process(row.as_bytes());
         if let Some(request) = terminal.callbacks_mut().0.pop() {

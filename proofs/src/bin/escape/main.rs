@@ -34,6 +34,8 @@ const OPERATIONS_PER_CALL: u64 = 10;
 /// Operations of a race, and tool calls of the other, that show every planted mistake.
 const SHORT_RACE: u64 = 200_000;
 const SHORT_RACE_OF_TOOLS: u64 = 20_000;
+/// Faults of a part that are printed.
+const SHOWN: usize = 20;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -69,11 +71,11 @@ fn prove(operations: u64) -> Result<bool, String> {
 
 fn print_report(report: Report) -> bool {
     println!("{}", report.line);
-    for fault in report.faults.iter().take(20) {
+    for fault in report.faults.iter().take(SHOWN) {
         println!("  {fault}");
     }
-    if report.faults.len() > 20 {
-        println!("  … and {} more", report.faults.len() - 20);
+    if report.faults.len() > SHOWN {
+        println!("  … and {} more", report.faults.len() - SHOWN);
     }
     report.faults.is_empty()
 }

@@ -51,11 +51,11 @@ pub(crate) fn run(operations: u64) -> Result<Report, String> {
         faults.push(format!("there was no real race: {served} of {operations} served, {swaps} swaps"));
     }
     let line = format!(
-        "race: {operations} operations, {served} served inside ({}), {} refused, {swaps} swaps, {:.0} s, faults: {}",
-        kinds.join(", "),
-        operations.saturating_sub(served),
+        "race: {operations} operations, {swaps} swaps, {} faults, {:.0} s; {} refused, {served} served inside ({})",
+        faults.len(),
         start.elapsed().as_secs_f64(),
-        faults.len()
+        operations.saturating_sub(served),
+        kinds.join(", ")
     );
     Ok(Report { faults, line })
 }

@@ -74,10 +74,10 @@ pub(crate) fn run(calls: u64) -> Result<Report, String> {
     let kinds: Vec<_> =
         CALLS.iter().zip(served).map(|(((name, _), _), served)| format!("{name} {served}")).collect();
     let line = format!(
-        "race of tools: {calls} calls, {total} found what is inside ({}), {swaps} swaps, {:.0} s, faults: {}",
-        kinds.join(", "),
+        "race of tools: {calls} calls, {swaps} swaps, {} faults, {:.0} s; {total} found what is inside ({})",
+        faults.len(),
         start.elapsed().as_secs_f64(),
-        faults.len()
+        kinds.join(", ")
     );
     Ok(Report { faults, line })
 }

@@ -65,7 +65,9 @@ fn check_golden(options: &[&str]) -> Result<bool, String> {
     match tally {
         Ok(tally) => {
             let golden::Tally { versions, sessions, continued } = tally;
-            println!("{versions} versions, {sessions} sessions with the same state, {continued} continued");
+            println!(
+                "versions: {versions}, sessions with the same state: {sessions}, continued: {continued}"
+            );
             Ok(true)
         }
         Err(faults) => {

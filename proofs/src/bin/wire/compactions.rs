@@ -21,8 +21,11 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let options: Vec<&str> = options.iter().copied().filter(|option| *option != "--planted").collect();
     let [count, start] = crate::numbers(&options, [("--count", 100_000), ("--start", 0)])?;
     let compactions = Compactions::default();
-    let holds = check(&compactions, start, count);
-    Ok(holds && (!planted || notices(&compactions)))
+    if planted {
+        // The seeds that notice a mistake find nothing without one.
+        return Ok(check(&compactions, 0, NOTICED_WITHIN) && notices(&compactions));
+    }
+    Ok(check(&compactions, start, count))
 }
 
 fn check(compactions: &Compactions, start: u64, count: u64) -> bool {

@@ -11,13 +11,13 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     if options.contains(&"--planted") {
-        let mut caught = true;
+        let mut caught = print_report(seed, &runtime.block_on(play(seed, requests, None))?);
         for mistake in Mistake::ALL {
             let faults = runtime.block_on(play(seed, requests, Some(mistake)))?.faults();
-            println!(
-                "{mistake:?}: {}",
-                if faults.is_empty() { "NOT NOTICED".to_owned() } else { faults.join("; ") }
-            );
+            match faults.as_slice() {
+                [] => println!("{mistake:?}: NOT NOTICED"),
+                _ => println!("{mistake:?}: noticed: {}", faults.join("; ")),
+            }
             caught &= !faults.is_empty();
         }
         return Ok(caught);

@@ -19,11 +19,13 @@ const SHORTER: usize = 10;
 /// How much longer a byte of the long line may take than one of the shorter line. If it grew with the line, it would be
 /// [`SHORTER`] times as long.
 const MAX_GROWTH: f64 = 2.0;
+/// Streams of every protocol and line format in a full run.
+const FULL_RUN: u64 = 640;
 /// Minimum number of splits in a full run.
-const FULL_RUN: u64 = 10_000_000;
+const FULL_RUN_SPLITS: u64 = 100_000_000;
 
 pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
-    let [streams, random] = crate::numbers(options, [("--streams", 200), ("--random", 400)])?;
+    let [streams, random] = crate::numbers(options, [("--streams", FULL_RUN), ("--random", 400)])?;
     let started = Instant::now();
     let mut cases = Vec::new();
     for seed in 0..streams {
@@ -64,10 +66,10 @@ pub(crate) fn run(options: &[&str]) -> Result<bool, String> {
     }
     let splits: u64 = totals.iter().map(|(_, total)| total.splits).sum();
     println!("{splits} splits, {} differences, {:.1} s", u8::from(!ok), started.elapsed().as_secs_f64());
-    let is_full = streams >= 200;
-    let enough = !is_full || splits >= FULL_RUN;
+    let is_full = streams >= FULL_RUN;
+    let enough = !is_full || splits >= FULL_RUN_SPLITS;
     if !enough {
-        println!("a full run has at least {FULL_RUN} splits");
+        println!("a full run has at least {FULL_RUN_SPLITS} splits");
     }
     // A short run only prints the ratio; a full run must meet the limit.
     let linear = long_lines(if is_full { LONG_LINE } else { SHORT_RUN_LINE });
