@@ -70,10 +70,8 @@ const SHARDS: &[(&str, &[&str])] = &[
         ],
     ),
     ("kills", &["kill-cli", "kill-host", "kill-loop", "kill-race"]),
-    (
-        "programs",
-        &["terminal", "terminal-bytes", "sdk", "connect", "conformance", "schemas", "editors", "servers"],
-    ),
+    ("programs", &["terminal", "sdk", "connect", "conformance", "schemas", "editors", "servers"]),
+    ("terminal-bytes", &["terminal-bytes"]),
     ("mistakes", &["mistakes"]),
     ("embed", &["embed", "embed --beside"]),
     ("features", &["features"]),
