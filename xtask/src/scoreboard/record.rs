@@ -14,11 +14,13 @@ use crate::command_line::CommandLine;
 use crate::workspace::Workspace;
 
 /// Longest result that is kept, in characters.
-const LONGEST: usize = 240;
+const LONGEST: usize = 160;
 /// Words of the line in which a proof counts what went wrong.
-const FAULTS: [&str; 7] = [
+const FAULTS: [&str; 9] = [
     "violations",
     " wrong",
+    " faults",
+    "took effect",
     "did harm",
     "all cases",
     "executed-but-not-judged",
@@ -243,9 +245,20 @@ fn section<'a>(log: &'a str, command: &str) -> Option<(&'a str, u64)> {
 fn result_of(command: &str, output: &str) -> String {
     let result = if plants(command) { caught_in(output) } else { stated_in(output) };
     let words: Vec<&str> = result.split_whitespace().collect();
-    let text = words.join(" ");
+    shortened(&words.join(" "))
+}
+
+/// At most [`LONGEST`] characters, and then what counts faults.
+fn shortened(text: &str) -> String {
     let start: String = text.chars().take(LONGEST).collect();
-    if start.len() < text.len() { format!("{start}…") } else { start }
+    if start.len() == text.len() {
+        return start;
+    }
+    let counts = |part: &&str| FAULTS.iter().any(|word| part.contains(word));
+    match text.split([';', ',']).find(counts).filter(|part| !start.contains(part)) {
+        Some(part) => format!("{start}… {}", part.trim()),
+        None => format!("{start}…"),
+    }
 }
 
 /// The last line that counts what went wrong; else the last that states a figure; else the last. Neither the summary of a test
@@ -316,8 +329,10 @@ mod tests {
         assert_eq!(result_of("simulate", "violations      0\nseconds   9 (2/s)\n"), "violations 0");
         let test = "200 kills, 0 lost\nLARIAT_SEED=7 repeats it\ntest kills ... ok\ntest result: ok. 1 passed; 0 failed\n";
         assert_eq!(result_of("kill-host", test), "200 kills, 0 lost");
-        let long = format!("0 wrong {}", "é".repeat(300));
-        assert_eq!(result_of("escape", &long), format!("0 wrong {}…", "é".repeat(232)));
+        let long = format!("0 wrong, {}", "é".repeat(300));
+        assert_eq!(result_of("escape", &long), format!("0 wrong, {}…", "é".repeat(151)));
+        let hidden = format!("{}, 3 wrong, 9 s", "é".repeat(300));
+        assert_eq!(result_of("escape", &hidden), format!("{}… 3 wrong", "é".repeat(160)));
     }
 
     #[test]
