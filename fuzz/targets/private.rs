@@ -72,7 +72,7 @@ fn check_pdf(input: &[u8]) {
     let read = pdf::read(input.to_vec(), &(1..=3), &context, |text| text.len() > 100_000);
     let Ok(Ok(pages)) = read else { return };
     assert!(pages.pages.len() <= 3 && pages.pages.len() as u64 <= pages.total, "{} pages", pages.pages.len());
-    assert_ne!(pages.stopped, Some(pdf::StopReason::Late), "a small document took 20 s");
+    assert_ne!(pages.stopped, Some(pdf::PdfStop::Late), "a small document took 20 s");
     let _ = pdf::page_range(&String::from_utf8_lossy(input));
 }
 
