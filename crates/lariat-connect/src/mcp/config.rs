@@ -169,7 +169,7 @@ impl McpServerConfig {
     /// entry are two servers.
     ///
     /// # Errors
-    /// If a field is missing or invalid, or a variable has no value.
+    /// If a field is missing, empty or invalid, or a variable has no value.
     pub fn parse(
         name: &str,
         entry: &Value,
@@ -185,24 +185,29 @@ impl McpServerConfig {
         let text = |text: &str| {
             expand(text, value).map_err(|missing| failed(format!("the variable `{missing}` is not set")))
         };
+        let filled = |field: &str, written: &str| match text(written)? {
+            expanded if expanded.trim().is_empty() => Err(failed(format!("`{field}` is empty"))),
+            expanded => Ok(expanded),
+        };
         let each = |map: &BTreeMap<String, String>| {
             map.iter().map(|(key, value)| Ok((key.clone(), text(value)?))).collect::<Result<_, _>>()
         };
         let kind = written.kind.as_deref();
-        let url = || written.url.as_deref().ok_or_else(|| failed("`url` is missing".to_owned()));
+        let url = || match &written.url {
+            Some(url) => filled("url", url),
+            None => Err(failed("`url` is missing".to_owned())),
+        };
         let transport = match (kind, &written.command, &written.url) {
             (Some("stdio") | None, Some(command), None) => McpTransport::Stdio {
-                command: text(command)?,
+                command: filled("command", command)?,
                 arguments: written.args.iter().map(|argument| text(argument)).collect::<Result<_, _>>()?,
                 environment: each(&written.env)?,
                 directory: written.cwd.as_deref().map(text).transpose()?.map(PathBuf::from),
             },
             (Some("http" | "streamable-http"), None, _) => {
-                McpTransport::Http { url: text(url()?)?, headers: each(&written.headers)? }
+                McpTransport::Http { url: url()?, headers: each(&written.headers)? }
             }
-            (Some("sse"), None, _) => {
-                McpTransport::Sse { url: text(url()?)?, headers: each(&written.headers)? }
-            }
+            (Some("sse"), None, _) => McpTransport::Sse { url: url()?, headers: each(&written.headers)? },
             (Some("stdio") | None, None, None) => return Err(failed("`command` is missing".to_owned())),
             (None, None, Some(_)) => {
                 return Err(failed("`url` needs `\"type\": \"http\"` or `\"type\": \"sse\"`".to_owned()));

@@ -8,6 +8,7 @@
 
 mod list;
 mod overlay;
+mod removed_calls;
 mod repair;
 
 use std::collections::HashSet;
@@ -18,6 +19,7 @@ pub use overlay::EditError;
 pub(crate) use repair::{NO_OUTPUT, Repairer};
 pub use repair::{Repair, RepairKind};
 
+use self::removed_calls::RemovedCalls;
 use crate::content::Content;
 use crate::id::{MessageId, ToolCallId};
 use crate::message::{AgentMessage, AssistantMessage, Message, SharedMessage, StopReason};
@@ -29,7 +31,7 @@ pub struct Transcript {
     call_ids: HashSet<ToolCallId>,
     /// Ids of tool calls that compaction removed. They may occur again in messages that are read back,
     /// because the writer of those may not have known them; a running loop does not reuse them.
-    removed_calls: Option<Arc<HashSet<ToolCallId>>>,
+    removed_calls: RemovedCalls,
     /// Whether compaction may have removed calls whose ids are not in `removed_calls`.
     lost_calls: bool,
     sendable: Sendable,
@@ -108,7 +110,7 @@ impl Transcript {
     /// conversation from a snapshot, true for every short id: a call that compaction removed may have had it.
     pub fn has_call(&self, id: &ToolCallId) -> bool {
         self.call_ids.contains(id)
-            || self.removed_calls.as_ref().is_some_and(|taken| taken.contains(id))
+            || self.removed_calls.contains(id)
             || (self.lost_calls && id.as_str().len() < SHORT_ID)
     }
 

@@ -52,9 +52,8 @@ impl Transcript {
         let (mut transcript, repairs) = Self::repair(messages);
         // Ids stay reserved: some models restart their call numbering after a compaction and must not reuse
         // an id.
-        let gone = self.call_ids.iter().chain(self.removed_calls.iter().flat_map(|taken| taken.iter()));
-        let gone = gone.filter(|id| !transcript.call_ids.contains(*id)).cloned();
-        transcript.removed_calls = Some(Arc::new(gone.collect()));
+        transcript.removed_calls = self.removed_calls.clone();
+        transcript.removed_calls.add(self.call_ids.difference(&transcript.call_ids).cloned().collect());
         transcript.lost_calls = self.lost_calls;
         if repairs.is_empty() && transcript.request().is_ok() == self.request().is_ok() {
             Ok(transcript)

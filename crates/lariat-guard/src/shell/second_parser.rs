@@ -19,6 +19,8 @@ use super::{Doubt, arithmetic, names, operator};
 
 /// Maximum nesting of substitutions that is analyzed.
 const MAX_DEPTH: usize = 24;
+/// Digits of a number that may not fit into a descriptor.
+const HUGE_DESCRIPTOR: usize = 10;
 
 /// Parses a text. The parser panics on some truncated texts; such a text is unreadable.
 pub(super) fn read(text: &str) -> ParsedScript<'static> {
@@ -34,6 +36,13 @@ pub(super) fn read(text: &str) -> ParsedScript<'static> {
     })
 }
 
+/// Whether a text redirects a number with more digits than any descriptor.
+fn has_huge_descriptor(text: &str) -> bool {
+    let before = |(at, _): (usize, &str)| text.get(..at).unwrap_or_default();
+    let digits = |text: &str| text.bytes().rev().take_while(u8::is_ascii_digit).count();
+    text.match_indices(['<', '>']).any(|found| digits(before(found)) >= HUGE_DESCRIPTOR)
+}
+
 struct ScriptReader {
     options: ParserOptions,
     parsed: ParsedScript<'static>,
@@ -44,6 +53,12 @@ impl ScriptReader {
     fn text(&mut self, text: &str) {
         if self.depth >= MAX_DEPTH {
             self.parsed.doubt(Doubt::Unknown("nesting this deep".to_owned()));
+            return;
+        }
+        // The parser would panic. The program catches that, but its hook for panics would report a bug and leave the screen.
+        if has_huge_descriptor(text) {
+            self.parsed
+                .doubt(Doubt::Unreadable("a redirection of a number that is no descriptor".to_owned()));
             return;
         }
         self.depth += 1;

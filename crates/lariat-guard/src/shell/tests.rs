@@ -162,16 +162,23 @@ fn build_with_one_parser_doubts_all_but_simple_commands() {
 #[cfg(feature = "second-parser")]
 #[test]
 fn panic_of_the_second_parser_is_caught() {
-    let texts = [
-        "echo $(a # )",
-        "a 99999999999999999999>f",
-        "echo ${99999999999999999999}",
-        "a ~99999999999999999999",
-    ];
+    let texts = ["echo $(a # )", "echo ${99999999999999999999}", "a ~99999999999999999999"];
     let gave_up = |text: &&str| format!("{:?}", second_parser::read(text).doubts).contains("gave up");
     assert!(texts.iter().any(gave_up), "no text makes the second parser panic: find another one");
     // Whatever the second parser does, the analysis returns.
     texts.iter().for_each(|text| drop(analyse(text)));
+}
+
+/// A panic would be caught, but the program would report it.
+#[cfg(feature = "second-parser")]
+#[test]
+fn redirection_of_a_huge_number_is_refused_without_a_panic() {
+    for text in ["a 99999999999999999999>f", "x=$(b 2147483648<g)", "eval 'c 9999999999>>h'"] {
+        let doubts = format!("{:?}", second_parser::read(text).doubts);
+        assert!(!doubts.contains("gave up"), "{text}: {doubts}");
+        assert!(!analyse(text).doubts.is_empty(), "{text}");
+    }
+    assert_eq!(second_parser::read("a 2>f 1234567890").doubts, []);
 }
 
 #[test]
