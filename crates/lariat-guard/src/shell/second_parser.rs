@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::io::Cursor;
+use std::panic::UnwindSafe;
 
 use brush_parser::ast::{
     AndOr, AssignmentValue, BinaryPredicate, Command, CommandPrefixOrSuffixItem as Item, CompoundCommand,
@@ -22,15 +23,19 @@ const MAX_DEPTH: usize = 24;
 /// Digits of a number that may not fit into a descriptor.
 const HUGE_DESCRIPTOR: usize = 10;
 
-/// Parses a text. The parser panics on some truncated texts; such a text is unreadable.
+/// Parses a text.
 pub(super) fn read(text: &str) -> ParsedScript<'static> {
-    std::panic::catch_unwind(|| {
+    contained(|| {
         let options = ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() };
         let mut reader = ScriptReader { options, parsed: ParsedScript::default(), depth: 0 };
         reader.text(text);
         reader.parsed
     })
-    .unwrap_or_else(|_| {
+}
+
+/// Catches a panic of the parser; the text is then unreadable.
+pub(super) fn contained(parse: impl FnOnce() -> ParsedScript<'static> + UnwindSafe) -> ParsedScript<'static> {
+    std::panic::catch_unwind(parse).unwrap_or_else(|_| {
         let doubts = vec![Doubt::Unreadable("the second parser gave up".to_owned())];
         ParsedScript { doubts, ..ParsedScript::default() }
     })
