@@ -63,7 +63,7 @@ impl ScriptReader {
         // The parser would panic. The program catches that, but its hook for panics would report a bug and leave the screen.
         if has_huge_descriptor(text) {
             self.parsed
-                .doubt(Doubt::Unreadable("a redirection of a number that is no descriptor".to_owned()));
+                .doubt(Doubt::Unreadable("a redirection of a number too large for a descriptor".to_owned()));
             return;
         }
         self.depth += 1;
